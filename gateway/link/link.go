@@ -29,8 +29,8 @@ type Mount struct {
 	Write  bool   `json:"write,omitempty"`
 }
 
-// Terms are what the host grants with a link; they do not change after the link is made,
-// but for For, which an extension of an open link can move.
+// Terms are what the host grants with a link; they do not change after the link is made.
+// (An extension moves the link's ClaimBy or EndsAt, not Terms.For.)
 type Terms struct {
 	Image     string        `json:"image"`
 	GPU       string        `json:"gpu"`      // "none" until a GPU is reserved
