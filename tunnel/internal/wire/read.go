@@ -138,7 +138,10 @@ func (m *message) structure(seg, off int) (view, error) {
 	if v.data+v.ptr == 0 {
 		return view{m: m}, nil
 	}
-	return v, m.span(p.seg, p.off, 8*(v.data+v.ptr))
+	if err := m.span(p.seg, p.off, 8*(v.data+v.ptr)); err != nil {
+		return view{}, err // never a view that reaches outside: decoders go on after an error
+	}
+	return v, nil
 }
 
 // span checks that n bytes at a place exist.
