@@ -43,17 +43,21 @@ const (
 // Frame is one control message. ID ties a request to its answers: the gateway counts up,
 // and the agent's own calls count in a space of their own.
 type Frame struct {
-	Op     Op         `json:"op"`
-	ID     uint64     `json:"id,omitempty"`
-	Start  *Start     `json:"start,omitempty"`
-	Dial   *Dial      `json:"dial,omitempty"`
-	Signal string     `json:"signal,omitempty"` // RFC 4254 section 6.10 name, without SIG
-	Hello  *Hello     `json:"hello,omitempty"`
-	Exit   *Exit      `json:"exit,omitempty"`
-	Call   *Call      `json:"call,omitempty"`
-	Reply  *Reply     `json:"reply,omitempty"`
-	Error  string     `json:"error,omitempty"`
-	Files  []*os.File `json:"-"` // owned by whoever reads the frame
+	Op     Op     `json:"op"`
+	ID     uint64 `json:"id,omitempty"`
+	Start  *Start `json:"start,omitempty"`
+	Dial   *Dial  `json:"dial,omitempty"`
+	Signal string `json:"signal,omitempty"` // RFC 4254 section 6.10 name, without SIG
+	Hello  *Hello `json:"hello,omitempty"`
+	Exit   *Exit  `json:"exit,omitempty"`
+	Call   *Call  `json:"call,omitempty"`
+	Reply  *Reply `json:"reply,omitempty"`
+	Error  string `json:"error,omitempty"`
+	// Attached says that OpStarted continued a terminal instead of starting one.
+	Attached bool `json:"attached,omitempty"`
+	// NotFound says that OpStarted failed because there is no such program.
+	NotFound bool       `json:"not_found,omitempty"`
+	Files    []*os.File `json:"-"` // owned by whoever reads the frame
 }
 
 // Mode says how a child is started and what streams come with it.
@@ -89,10 +93,10 @@ type Dial struct {
 
 // Hello introduces an agent.
 type Hello struct {
-	Version string   `json:"version"`
-	Shell   string   `json:"shell"`             // "" when the image has none
-	Filter  string   `json:"filter"`            // how egress is limited, for the receipt
-	Running []uint64 `json:"running,omitempty"` // children of earlier connections that still run
+	Version   string `json:"version"`
+	Shell     string `json:"shell"`               // "" when the image has none
+	Filter    string `json:"filter"`              // how egress is limited, for the receipt
+	Terminals int    `json:"terminals,omitempty"` // that still run from before
 }
 
 // Exit is how a child ended.

@@ -1,0 +1,239 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"github.com/berth-gpu/berth/container"
+	"github.com/berth-gpu/berth/container/agent"
+)
+
+// copySize is how much is taken from a process at once: several of the 32 KiB packets that
+// OpenSSH accepts, in one read.
+const copySize = 128 << 10
+
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copySize); return &b }}
+
+// pump copies src to dst until src ends. Errors of dst are returned, of src are its end.
+func pump(dst io.Writer, src io.Reader) error {
+	buf := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(buf)
+	for {
+		n, err := src.Read(*buf)
+		if n > 0 {
+			if _, werr := dst.Write((*buf)[:n]); werr != nil {
+				return werr
+			}
+		}
+		if err != nil {
+			return nil //nolint:nilerr // a source that broke has ended: its reader learns by exit or by close
+		}
+	}
+}
+
+// runExec carries a command without a terminal. As with sshd the exit is reported after
+// stdout and stderr reached their ends, and never waits for stdin. A client that goes away
+// hangs its command up.
+func (c *channel) runExec(a *container.Agent, st agent.Start) (exitStatus, error) {
+	p, err := a.Exec(c.session.live.s.ctx, st)
+	if err != nil {
+		return exitStatus{}, err
+	}
+	defer p.Close()
+	c.setProcess(p, nil)
+	go c.session.live.s.guarded("stdin", func() { feed(p.Stdin, c.raw) })
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-ended:
+		case <-c.gone:
+			_ = p.Signal("HUP")
+			p.Close()
+		}
+	}()
+	var outputs sync.WaitGroup
+	outputs.Go(func() { c.session.live.s.guarded("stdout", func() { _ = pump(c.raw, p.Stdout) }) })
+	outputs.Go(func() { c.session.live.s.guarded("stderr", func() { _ = pump(c.raw.Stderr(), p.Stderr) }) })
+	outputs.Wait()
+	e, err := p.Wait(c.session.live.s.ctx)
+	return exitOf(e), err
+}
+
+// feed copies the client's bytes to a command's stdin and passes their end on. A command that
+// closed its stdin gets no more, but the client is read on: it may not know yet.
+func feed(stdin *os.File, from io.Reader) {
+	err := pump(stdin, from)
+	_ = stdin.Close()
+	if errors.Is(err, syscall.EPIPE) {
+		_, _ = io.Copy(io.Discard, from)
+	}
+}
+
+// runSFTP joins the channel and the sftp server's socket.
+func (c *channel) runSFTP(a *container.Agent, st agent.Start) (exitStatus, error) {
+	p, err := a.SFTP(c.session.live.s.ctx, st)
+	if err != nil {
+		return exitStatus{}, err
+	}
+	defer p.Close()
+	c.setProcess(p, nil)
+	go c.session.live.s.guarded("sftp", func() {
+		_ = pump(p.Stream, c.raw)
+		_ = p.Stream.CloseWrite()
+	})
+	_ = pump(c.raw, p.Stream)
+	e, err := p.Wait(c.session.live.s.ctx)
+	return exitOf(e), err
+}
+
+// runTerminal joins the channel and a terminal of the agent's. A client that goes away
+// leaves the terminal to itself: the guest's next login finds it as it was.
+func (c *channel) runTerminal(a *container.Agent, st agent.Start) (exitStatus, error) {
+	st.Term, st.Size, st.Modes = c.pty.term, c.pty.size, c.pty.modes
+	c.greet()
+	p, err := a.Terminal(c.session.live.s.ctx, st)
+	if err != nil {
+		return exitStatus{}, err
+	}
+	defer p.Close()
+	w := &agent.StreamWriter{W: p.Stream}
+	c.setProcess(p, w)
+	c.flushSize()
+	ended := make(chan struct{})
+	defer close(ended)
+	go c.session.live.s.guarded("terminal input", func() { c.terminalInput(w) })
+	go func() {
+		select {
+		case <-ended:
+		case <-c.gone:
+			p.Close()
+		}
+	}()
+	c.terminalOutput(p)
+	select {
+	case <-c.gone:
+		return exitStatus{}, nil
+	default:
+	}
+	e, err := p.Wait(c.session.live.s.ctx)
+	return exitOf(e), err
+}
+
+// terminalInput carries keys. The end of the client's input is not the terminal's: as with
+// sshd the program reads on.
+func (c *channel) terminalInput(w *agent.StreamWriter) {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := c.raw.Read(buf)
+		if n > 0 && c.typed(w, buf[:n]) != nil || err != nil {
+			return
+		}
+	}
+}
+
+// typed sends keys, in order with resizes.
+func (c *channel) typed(w *agent.StreamWriter, keys []byte) error {
+	c.in.Lock()
+	defer c.in.Unlock()
+	_, err := w.Write(keys)
+	return err
+}
+
+func (c *channel) terminalOutput(p *container.Process) {
+	r := &agent.StreamReader{R: p.Stream}
+	for {
+		kind, body, err := r.Next()
+		if err != nil {
+			return
+		}
+		if kind != agent.StreamData {
+			continue
+		}
+		c.out.Lock()
+		_, err = c.raw.Write(body)
+		c.out.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// directTCP is -L, -D and -W: a connection made inside the container, RFC 4254 section 7.2.
+func (x *session) directTCP(nc gossh.NewChannel) {
+	var p struct {
+		Host       string
+		Port       uint32
+		OriginHost string
+		OriginPort uint32
+	}
+	if err := gossh.Unmarshal(nc.ExtraData(), &p); err != nil || p.Port > 65535 {
+		_ = nc.Reject(gossh.ConnectionFailed, "malformed forward request")
+		return
+	}
+	x.direct(nc, "tcp", joinHostPort(p.Host, p.Port))
+}
+
+// directUnix is a local forward to a unix socket, OpenSSH's PROTOCOL section 2.4.
+func (x *session) directUnix(nc gossh.NewChannel) {
+	var p struct {
+		Path, Reserved string
+		Port           uint32
+	}
+	if err := gossh.Unmarshal(nc.ExtraData(), &p); err != nil {
+		_ = nc.Reject(gossh.ConnectionFailed, "malformed forward request")
+		return
+	}
+	x.direct(nc, "unix", p.Path)
+}
+
+func (x *session) direct(nc gossh.NewChannel, network, address string) {
+	s := x.live.s
+	a, err := x.live.ready(s.ctx)
+	if err != nil {
+		_ = nc.Reject(gossh.ConnectionFailed, guestText(err))
+		return
+	}
+	far, err := a.Dial(s.ctx, network, address)
+	if err != nil {
+		_ = nc.Reject(gossh.ConnectionFailed, err.Error())
+		return
+	}
+	defer func() { _ = far.Close() }()
+	raw, reqs, err := nc.Accept()
+	if err != nil {
+		return
+	}
+	c := &channel{session: x, raw: raw, gone: make(chan struct{})}
+	x.track(c, "forward "+address)
+	defer x.untrack(c)
+	go gossh.DiscardRequests(reqs)
+	join(raw, far)
+}
+
+// halfCloser is one direction's end, which channels and sockets both have.
+type halfCloser interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+}
+
+// join copies both ways, passing each end on by itself.
+func join(a, b halfCloser) {
+	var both sync.WaitGroup
+	way := func(dst, src halfCloser) {
+		if pump(dst, src) != nil {
+			_ = src.Close()
+		}
+		_ = dst.CloseWrite()
+	}
+	both.Go(func() { way(a, b) })
+	both.Go(func() { way(b, a) })
+	both.Wait()
+	_ = a.Close()
+	_ = b.Close()
+}
