@@ -26,15 +26,19 @@ const (
 var ErrMalformed = errors.New("malformed token")
 
 // Token is the secret of a grant. Printing it in any way shows a placeholder; only Reveal
-// gives it away. Two roads around that are the language's: fmt calls no methods on
-// unexported struct fields, and JSON none on map keys. So keep no Token in either.
-type Token string
+// gives it away. It holds a pointer since fmt calls no methods on unexported fields, nor
+// for %p: what it finds there is an address. Tokens cannot be compared; their hashes can.
+type Token struct {
+	text *string
+	_    [0]func()
+}
 
 // Mint makes a new token and the hash to store. The token is 26 characters from
 // crypto/rand, lower-case letters and digits, the first a letter (so no program takes
-// it for an option or a number): 129.5 bits of chance.
+// it for an option or a number): 129.6 bits of chance.
 func Mint() (Token, Hash) {
-	t := Token(word(tokenLength))
+	text := word(tokenLength)
+	t := Token{text: &text}
 	return t, t.Hash()
 }
 
@@ -59,21 +63,27 @@ func word(n int) string {
 // never contains the input, which may be a secret with a slip in it.
 func Parse(s string) (Token, error) {
 	if len(s) != tokenLength || strings.IndexByte(alphabet[:letters], s[0]) < 0 {
-		return "", ErrMalformed
+		return Token{}, ErrMalformed
 	}
 	for i := range len(s) {
 		if strings.IndexByte(alphabet, s[i]) < 0 {
-			return "", ErrMalformed
+			return Token{}, ErrMalformed
 		}
 	}
-	return Token(s), nil
+	return Token{text: &s}, nil
 }
 
 // Reveal returns the token itself: for the host's eyes, once, when the link is made.
-func (t Token) Reveal() string { return string(t) }
+// Of a Token that neither Mint nor Parse made it is empty.
+func (t Token) Reveal() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
 
 // Hash returns what the book stores in the token's place.
-func (t Token) Hash() Hash { return sha256.Sum256([]byte(t)) }
+func (t Token) Hash() Hash { return sha256.Sum256([]byte(t.Reveal())) }
 
 // String hides the token.
 func (Token) String() string { return hidden }
