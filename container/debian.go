@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -136,6 +137,8 @@ func empty(dir string) error {
 // run runs a tool and reports its progress. The tool gets mounts of its own, so that
 // debootstrap's /proc goes with it however it ends, and is killed with all its children.
 func (b build) run(ctx context.Context, name string, args ...string) error {
+	runtime.LockOSThread() // Pdeathsig is about the thread that forked
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -208,7 +211,8 @@ func (e *Engine) importImage(ctx context.Context, b build) error {
 		return struct{}{}, err
 	})
 	if err != nil {
-		_ = out.Close()
+		_ = out.Close() // ends tar, if it still runs
+		_ = pack.Wait()
 		return err
 	}
 	if there, err := e.ImagePresent(ctx, DefaultImage); err != nil || !there {
