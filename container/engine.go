@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -37,6 +38,8 @@ type Engine struct {
 	docker *client.Client
 	log    *slog.Logger
 	now    func() time.Time
+
+	ownLimits atomic.Bool // Docker was found unable to raise limits, see launch
 
 	mu     sync.Mutex            // guards the fields below; never held during I/O
 	links  map[string]*linkLock  // links with a verb under way

@@ -44,6 +44,8 @@ type place struct {
 	Volume  string // name of the workspace volume
 	Files   []etc  // files of /etc that are laid over the image's
 	Home    string // where it is mounted
+
+	OwnLimits bool // leave the daemon's limits as they are where ours would be higher
 }
 
 // etc is a file on the host that covers one in the image.
@@ -96,7 +98,7 @@ func request(s Spec, p place) client.ContainerCreateOptions {
 			Tmpfs:          tmpfs(s),
 			Runtime:        s.Runtime,
 			Mounts:         mounts(s, p),
-			Resources:      resources(s),
+			Resources:      resources(s, p),
 		},
 	}
 }
@@ -183,7 +185,7 @@ func readOnly(source, target string) mount.Mount {
 	}
 }
 
-func resources(s Spec) docker.Resources {
+func resources(s Spec, p place) docker.Resources {
 	pids := s.PIDs
 	if pids <= 0 {
 		pids = defaultPIDs
@@ -195,9 +197,12 @@ func resources(s Spec) docker.Resources {
 		PidsLimit:  &pids,
 		Ulimits: []*docker.Ulimit{
 			{Name: "core", Soft: 0, Hard: 0}, // the host's core handler is no business of a guest
-			{Name: "memlock", Soft: -1, Hard: -1},
-			{Name: "nofile", Soft: 65536, Hard: 1048576},
 		},
+	}
+	if !p.OwnLimits {
+		r.Ulimits = append(r.Ulimits,
+			&docker.Ulimit{Name: "memlock", Soft: -1, Hard: -1}, // pinned memory; it counts as the box's
+			&docker.Ulimit{Name: "nofile", Soft: 65536, Hard: 1048576})
 	}
 	for _, d := range s.Devices {
 		r.Devices = append(r.Devices, docker.DeviceMapping{

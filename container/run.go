@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/api/types/network"
@@ -91,10 +92,27 @@ func (e *Engine) build(ctx context.Context, s Spec) (_ Box, err error) {
 	if err := e.limitNetwork(ctx, s, own); err != nil {
 		return Box{}, err
 	}
+	return e.launch(ctx, s, p)
+}
+
+// launch creates and starts the container. A daemon that is itself limited (no
+// CAP_SYS_RESOURCE, as in some virtual machines) cannot raise limits for others: then the box
+// gets the daemon's own, and so do those after it.
+func (e *Engine) launch(ctx context.Context, s Spec, p place) (Box, error) {
+	p.OwnLimits = e.ownLimits.Load()
 	if err := e.create(ctx, request(s, p)); err != nil {
 		return Box{}, err
 	}
-	return e.start(ctx, s.Link)
+	box, err := e.start(ctx, s.Link)
+	if err == nil || p.OwnLimits || !strings.Contains(err.Error(), "setting rlimit") {
+		return box, err
+	}
+	e.log.Warn("Docker cannot raise limits of open files and locked memory; boxes get its own", "cause", err)
+	e.ownLimits.Store(true)
+	if err := e.removeContainer(ctx, boxName(s.Link)); err != nil {
+		return Box{}, err
+	}
+	return e.launch(ctx, s, p)
 }
 
 // create makes the container. Docker may report a failure and have made it all the same:

@@ -73,7 +73,7 @@ func (e *Engine) start(ctx context.Context, link string) (Box, error) {
 func (e *Engine) awaitSetup(ctx context.Context, c docker.InspectResponse) error {
 	_, err := ask(ctx, op{"wait for the agent", setupLimit}, func(ctx context.Context) (struct{}, error) {
 		logs, err := e.docker.ContainerLogs(ctx, c.ID, client.ContainerLogsOptions{
-			ShowStderr: true, Follow: true, Since: c.State.StartedAt,
+			ShowStderr: true, Follow: true, // all of it: Docker notes the start after the first line
 		})
 		if err != nil {
 			return struct{}{}, err
@@ -82,6 +82,15 @@ func (e *Engine) awaitSetup(ctx context.Context, c docker.InspectResponse) error
 		return struct{}{}, readSetup(ctx, logs)
 	})
 	return err
+}
+
+// sinceLastRun is when the run before this one ended; "" when there was none. StartedAt would
+// not do: Docker takes that time when the agent may have written its line already.
+func sinceLastRun(c docker.InspectResponse) string {
+	if at, err := time.Parse(time.RFC3339Nano, c.State.FinishedAt); err != nil || at.Year() < 1970 {
+		return ""
+	}
+	return c.State.FinishedAt
 }
 
 // readSetup reads a container's log in Docker's framing.
