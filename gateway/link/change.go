@@ -182,7 +182,7 @@ func (s *Store) put(l Link, more func(*bbolt.Tx) error) (Link, error) {
 
 // show makes a link that is in the file visible to readers. Callers hold mu.
 func (s *Store) show(l Link) {
-	s.links[l.ID] = l
+	s.links[l.ID] = &l
 	for n, g := range l.Grants {
 		s.grants[g.Hash] = place{id: l.ID, n: n}
 	}
@@ -194,9 +194,10 @@ func (s *Store) show(l Link) {
 // durably runs one transaction and returns when it is on the disk, or ErrDurable with the
 // file as it was. Callers hold write.
 //
-// One failure leaves a doubt: when the very last sync fails, the file may show the change
-// although it was reported as failed. Then no further change is taken until the book is
-// opened again, since each would make the doubtful one durable behind the caller's back.
+// Two failures leave a doubt: when the very last sync fails, the file may show the change
+// although it was reported as failed; and when bbolt trips over a broken page. Then no
+// further change is taken until the book is opened again, since each would make the
+// doubtful one durable behind the caller's back.
 func (s *Store) durably(fn func(*bbolt.Tx) error) error {
 	if s.torn != nil {
 		return fmt.Errorf("%w: a write failed half-way before, restart to go on: %w", ErrDurable, s.torn)
@@ -205,10 +206,10 @@ func (s *Store) durably(fn func(*bbolt.Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDurable, err)
 	}
-	if err = s.commit(fn); err == nil {
+	if err = guarded(func() error { return s.commit(fn) }); err == nil {
 		return nil
 	}
-	if after, verr := s.version(); verr != nil || after != before {
+	if after, verr := s.version(); verr != nil || after != before || errors.Is(err, ErrDamaged) {
 		s.torn = err
 	}
 	return fmt.Errorf("%w: %w", ErrDurable, err)

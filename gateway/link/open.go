@@ -53,7 +53,7 @@ func open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		now:     o.Now,
-		links:   map[string]Link{},
+		links:   map[string]*Link{},
 		grants:  map[Hash]place{},
 		waiting: map[string]Guest{},
 	}

@@ -33,24 +33,29 @@ func (s *Store) PutReceipt(id string, data []byte) error {
 		return fmt.Errorf("file receipt: %w", ErrExists)
 	}
 	l.Cleaned = true
-	_, err := s.put(l, func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketReceipts)
-		n, err := b.NextSequence()
-		if err != nil {
-			return err
-		}
-		return b.Put(binary.BigEndian.AppendUint64(nil, n), text.Bytes())
-	})
+	_, err := s.put(l, func(tx *bbolt.Tx) error { return fileReceipt(tx, text.Bytes()) })
 	return err
+}
+
+// fileReceipt gives the receipt the next number; big-endian, so that keys sort by it.
+func fileReceipt(tx *bbolt.Tx, text []byte) error {
+	b := tx.Bucket(bucketReceipts)
+	n, err := b.NextSequence()
+	if err != nil {
+		return err
+	}
+	return b.Put(binary.BigEndian.AppendUint64(nil, n), text)
 }
 
 // Receipts returns what PutReceipt filed, oldest first. They are read from the file.
 func (s *Store) Receipts() ([]json.RawMessage, error) {
 	all := []json.RawMessage{}
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketReceipts).ForEach(func(_, text []byte) error {
-			all = append(all, bytes.Clone(text))
-			return nil
+	err := guarded(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucketReceipts).ForEach(func(_, text []byte) error {
+				all = append(all, bytes.Clone(text))
+				return nil
+			})
 		})
 	})
 	if err != nil {
@@ -64,7 +69,7 @@ func (s *Store) Receipts() ([]json.RawMessage, error) {
 func (s *Store) Prune(before time.Time) error {
 	s.write.Lock()
 	defer s.write.Unlock()
-	gone := s.pick(func(l Link) bool {
+	gone := s.pick(func(l *Link) bool {
 		return l.State == Ended && l.Cleaned && l.EndedAt.Before(before)
 	})
 	if len(gone) == 0 && !s.tooManyReceipts() {

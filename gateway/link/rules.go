@@ -20,7 +20,7 @@ const NoKey = "no key"
 
 // Deadline is when the link ends by itself: ClaimBy while it is open, EndsAt once it is
 // claimed, zero after its end.
-func (l Link) Deadline() time.Time {
+func (l *Link) Deadline() time.Time {
 	switch l.State {
 	case Open:
 		return l.ClaimBy
@@ -50,13 +50,14 @@ func (g Guest) named() Guest {
 func (g Guest) same(other Guest) bool { return bytes.Equal(g.Key, other.Key) }
 
 // clone copies everything the link refers to, so that nobody shares memory with the book.
-func (l Link) clone() Link {
-	l.Terms.Mounts = slices.Clone(l.Terms.Mounts)
-	l.Grants = slices.Clone(l.Grants)
-	for i := range l.Grants {
-		l.Grants[i].Guest.Key = bytes.Clone(l.Grants[i].Guest.Key)
+func (l *Link) clone() Link {
+	c := *l
+	c.Terms.Mounts = slices.Clone(l.Terms.Mounts)
+	c.Grants = slices.Clone(l.Grants)
+	for i := range c.Grants {
+		c.Grants[i].Guest.Key = bytes.Clone(l.Grants[i].Guest.Key)
 	}
-	return l
+	return c
 }
 
 // alive returns nil while the link can be used, otherwise an *EndedError. A link whose

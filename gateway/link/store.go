@@ -37,7 +37,7 @@ type Store struct {
 
 	// mu guards what follows and is never held during I/O.
 	mu      sync.RWMutex
-	links   map[string]Link // values are replaced as a whole, never changed in place
+	links   map[string]*Link // replaced as a whole, never changed in place
 	grants  map[Hash]place
 	waiting map[string]Guest // by link: who asked first and waits for approval
 }
@@ -64,16 +64,19 @@ func (s *Store) Get(id string) (Link, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	l, ok := s.links[id]
-	return l.clone(), ok
+	if !ok {
+		return Link{}, false
+	}
+	return l.clone(), true
 }
 
 // List returns all links in the book, oldest first; ended ones too until Prune.
 func (s *Store) List() []Link {
-	return s.pick(func(Link) bool { return true })
+	return s.pick(func(*Link) bool { return true })
 }
 
 // pick returns copies of the links that match, oldest first.
-func (s *Store) pick(match func(Link) bool) []Link {
+func (s *Store) pick(match func(*Link) bool) []Link {
 	found := []Link{}
 	s.mu.RLock()
 	for _, l := range s.links {
@@ -101,16 +104,16 @@ func (s *Store) Find(ref string) (Link, error) {
 	if l, ok := s.Get(ref); ok {
 		return l, nil
 	}
-	named := s.pick(func(l Link) bool { return l.Name == ref && l.State != Ended })
+	named := s.pick(func(l *Link) bool { return l.Name == ref && l.State != Ended })
 	if len(named) == 0 {
-		named = s.pick(func(l Link) bool { return l.Name == ref })
+		named = s.pick(func(l *Link) bool { return l.Name == ref })
 	}
 	found := map[string]Link{}
 	for _, l := range named {
 		found[l.ID] = l
 	}
 	if len(ref) >= minPrefix {
-		for _, l := range s.pick(func(l Link) bool { return strings.HasPrefix(l.ID, ref) }) {
+		for _, l := range s.pick(func(l *Link) bool { return strings.HasPrefix(l.ID, ref) }) {
 			found[l.ID] = l
 		}
 	}
@@ -167,7 +170,7 @@ func (s *Store) Withdraw(id string, g Guest) {
 
 // Due returns the links whose time is up at now but which nobody has ended yet, oldest first.
 func (s *Store) Due(now time.Time) []Link {
-	return s.pick(func(l Link) bool {
+	return s.pick(func(l *Link) bool {
 		var ended *EndedError
 		return l.State != Ended && errors.As(l.alive(now), &ended)
 	})
