@@ -1,0 +1,93 @@
+# Berth. `make up` lends this machine; `make help` lists the rest.
+
+FUZZTIME ?= 60s
+UP_FLAGS ?=
+
+GOLANGCI := v2.15.0
+GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
+GOIMPORTS := go run golang.org/x/tools/cmd/goimports@v0.52.0
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+LINT := .tools/golangci-lint-$(GOLANGCI)
+AGENT := cmd/berth/embedded/berth-agent
+
+# Go's own directory is not on the PATH of every root shell.
+export PATH := $(PATH):/usr/local/go/bin
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# A checkout that belongs to somebody else has no version, but it builds.
+STATIC := CGO_ENABLED=0 go build -trimpath -v -buildvcs=$(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
+SAY := @printf '\n== %s\n'
+
+.DEFAULT_GOAL := help
+.PHONY: help up test build agent setup unit script integration golden fuzz bench fmt lint docs check vuln release clean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: setup build ## Install what is missing, build, start the gateway and print a link
+	@if $(SUDO) bin/berth ls >/dev/null 2>&1; then \
+		echo "A gateway is running here already; a new link of it:"; exec $(SUDO) bin/berth share; \
+	fi; exec $(SUDO) bin/berth up --share $(UP_FLAGS)
+
+setup:
+	@container/setup.sh
+
+test: ## Run every test, on a fresh machine too; as root
+	@[ "$$(id -u)" = 0 ] || { echo 'make test: error: the tests need root'; \
+		echo 'make test: hint: sudo env "PATH=$$PATH" make test'; exit 1; }
+	$(SAY) 'tools and Docker'
+	@container/setup.sh tests
+	$(SAY) 'build'
+	@$(MAKE) --no-print-directory build
+	$(SAY) 'guest image'
+	@go run ./container/testdata/image
+	$(SAY) 'unit tests and scripts, with the race detector'
+	@go build -race -v ./...
+	REQUIRE=openssh,docker,root go test -race ./...
+	$(SAY) 'integration tests, with Docker and OpenSSH'
+	REQUIRE=openssh,docker,root go test -tags integration -count 1 -v -p 1 -timeout 20m ./...
+
+build: agent ## Build bin/berth with the agent in it
+	@$(STATIC) -o bin/berth ./cmd/berth
+
+agent:
+	@CGO_ENABLED=0 go build -trimpath -v -buildvcs=false -ldflags '-s -w' -o $(AGENT) ./cmd/berth-agent
+
+unit: agent ## Run the tests that need no Docker, with the race detector
+	go test -race ./...
+
+script: agent ## Run the command line's stories, cmd/berth/testdata/script
+	go test -run TestScript ./cmd/berth
+
+integration: build setup ## Run the tests that need Docker
+	REQUIRE=openssh,docker,root go test -tags integration -count 1 -p 1 -timeout 20m ./...
+
+golden: agent ## Rewrite the golden files; read the diff
+	go test $$(git ls-files '*.golden' | sed 's|^|./|; s|/testdata/.*||' | sort -u) -update
+
+fuzz: agent ## Run each fuzz target for FUZZTIME
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's|/[^/]*:func | |' | while read -r pkg target; do \
+		echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; done
+
+bench: agent ## Measure, ten counts, into docs/bench
+	@mkdir -p docs/bench
+	{ uname -srm; go version; nproc; go test -run '^$$' -bench . -benchmem -count 10 ./...; } | tee docs/bench/$$(date +%F).txt
+
+fmt: ## Format the code
+	$(GOFUMPT) -w cmd gateway tunnel container $(wildcard tui)
+	$(GOIMPORTS) -w cmd gateway tunnel container $(wildcard tui)
+
+lint: agent $(LINT) ## Vet and lint, formatting included
+	$(LINT) run --build-tags integration ./...
+
+$(LINT):
+	$(SAY) 'building golangci-lint $(GOLANGCI), once; this takes some minutes'
+	GOBIN=$(CURDIR)/.tools/build go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	@mv .tools/build/golangci-lint $@
+
+check: lint unit script docs ## What each commit must pass
+
+vuln: agent ## Look for known vulnerabilities; needs vuln.go.dev
+	$(GOVULNCHECK) ./...
+
+clean: ## Remove what was built
+	rm -rf bin dist .tools $(AGENT)

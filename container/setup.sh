@@ -1,0 +1,111 @@
+#!/bin/sh
+# Makes this machine able to run Berth: a Docker engine that answers, and what the guest
+# image is built with. Only what is missing is installed, so a second run changes nothing.
+#
+#	container/setup.sh          for `make up`
+#	container/setup.sh tests    also every tool that `make test` drives
+set -eu
+
+log=/var/log/berth-dockerd.log
+patience=90 # seconds for a Docker engine to answer
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+
+say() { echo "setup: $*"; }
+fail() {
+	echo "setup: error: $1" >&2
+	echo "setup: hint: $2" >&2
+	exit 1
+}
+
+# missing names those of the packages that are not installed.
+missing() {
+	for package; do
+		dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed$' ||
+			printf '%s ' "$package"
+	done
+}
+
+# install adds packages of the distribution; apt shows what it does as it goes.
+install() {
+	command -v apt-get >/dev/null || fail "cannot install here: $*" \
+		"this script knows apt only; install a Docker engine with your package manager and start it"
+	if [ -z "${updated:-}" ]; then
+		say "reading the package lists"
+		$sudo apt-get -q update || fail "the package lists cannot be read" "check the network and /etc/apt/sources.list"
+		updated=yes
+	fi
+	say "installing $*"
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+		-o DPkg::Lock::Timeout=300 install "$@" </dev/null || fail "installing failed" "see apt's message above"
+}
+
+answers() { $sudo docker version >/dev/null 2>&1; }
+
+# wait_for_docker waits until the engine answers or is seen to be dead.
+wait_for_docker() {
+	waited=0
+	until answers; do
+		[ "$waited" -lt "$patience" ] || return 1
+		if [ -n "${daemon:-}" ] && ! $sudo kill -0 "$daemon" 2>/dev/null; then return 1; fi
+		sleep 1
+		waited=$((waited + 1))
+		[ $((waited % 2)) = 1 ] || say "waiting for Docker to answer, ${waited} s"
+	done
+}
+
+# start_by_hand runs the daemon where no service manager does: a bare container or a small VM.
+start_by_hand() {
+	if ! grep -q '^[^ ]* /sys/fs/cgroup[^ ]* cgroup' /proc/mounts; then
+		install cgroupfs-mount
+		$sudo cgroupfs-mount
+	fi
+	# A pid file from before a reboot may name a process that is something else by now.
+	pid=$($sudo cat /var/run/docker.pid 2>/dev/null || true)
+	if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != dockerd ]; then
+		$sudo rm -f /var/run/docker.pid
+		pid=
+	fi
+	if [ -n "$pid" ]; then return 0; fi # it is starting
+	say "starting dockerd in the background, log in $log"
+	$sudo sh -c "setsid dockerd >>$log 2>&1 </dev/null & echo \$! >/var/run/berth-dockerd.pid"
+	daemon=$($sudo cat /var/run/berth-dockerd.pid)
+}
+
+start_docker() {
+	if [ -d /run/systemd/system ]; then
+		say "starting the docker service"
+		$sudo systemctl start docker || fail "the docker service does not start" "journalctl -u docker -n 50"
+		hint="journalctl -u docker -n 50"
+	elif [ "$(cat /proc/1/comm)" = init ] && [ -x /etc/init.d/docker ]; then
+		say "starting the docker service"
+		$sudo service docker start || fail "the docker service does not start" "see /var/log/docker.log"
+		hint="see /var/log/docker.log"
+	else
+		start_by_hand
+		hint="see $log"
+	fi
+	wait_for_docker && return 0
+	[ -z "${daemon:-}" ] || $sudo tail -n 20 "$log" >&2 || true
+	fail "Docker does not answer after $patience s" "$hint"
+}
+
+if ! answers; then
+	if [ -n "${DOCKER_HOST:-}" ]; then
+		fail "no Docker engine answers at DOCKER_HOST" "start it, or unset DOCKER_HOST to use this machine's"
+	fi
+	command -v dockerd >/dev/null && command -v docker >/dev/null || install docker.io iptables
+	answers || start_docker
+fi
+
+# The guest image is built from the distribution's packages.
+if command -v apt-get >/dev/null && ! command -v debootstrap >/dev/null; then install debootstrap; fi
+
+if [ "${1:-}" = tests ]; then
+	# gcc and libc6-dev are for the race detector; the others are the clients the tests drive.
+	needed=$(missing gcc libc6-dev openssh-client rsync tmux busybox-static python3 python3-paramiko \
+		lftp sshfs dropbear-bin putty-tools netcat-openbsd curl iproute2 procps psmisc)
+	# shellcheck disable=SC2086 # a list of names
+	[ -z "$needed" ] || install $needed
+fi
+say "Docker $($sudo docker version --format '{{.Server.Version}}') answers"
