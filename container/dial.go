@@ -64,6 +64,9 @@ func ListenAgent(o AgentOptions) (*Agent, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil { //nolint:gosec // the guest passes through it to the socket; the state directory around it is 0700
+		return nil, fmt.Errorf("listen for agent: %w", err)
+	}
 	ln, err := listenIn(o.Dir, "agent.sock")
 	if err != nil {
 		return nil, err
@@ -141,15 +144,17 @@ func (a *Agent) wait(ctx context.Context) (*peer, error) {
 	}
 }
 
-// Gone returns a channel that is closed when the connection that is up now is lost; nil
-// while there is none.
+// Gone returns a channel that is closed once the connection that is up now is lost, or is
+// closed already if there is none.
 func (a *Agent) Gone() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.up == nil {
-		return nil
+	if a.up != nil {
+		return a.up.gone
 	}
-	return a.up.gone
+	gone := make(chan struct{})
+	close(gone)
+	return gone
 }
 
 // Close stops listening and drops the agent; what runs inside goes on.

@@ -24,6 +24,7 @@ type channel struct {
 	mu       sync.Mutex // guards what is below
 	what     string     // shell, exec, sftp; empty until asked for
 	command  string
+	exited   bool
 	proc     *container.Process
 	terminal *agent.StreamWriter // set while a terminal runs
 	once     sync.Once

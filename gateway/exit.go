@@ -25,8 +25,16 @@ func exitOf(e agent.Exit) exitStatus {
 }
 
 // exit reports the end on the channel, RFC 4254 section 6.10: the end of output, the status
-// or the signal, and then, by whoever holds the channel, its close.
+// or the signal, and then, by whoever holds the channel, its close. The first exit counts: the
+// end of a link may come while the command ends by itself.
 func (c *channel) exit(e exitStatus) {
+	c.mu.Lock()
+	first := !c.exited
+	c.exited = true
+	c.mu.Unlock()
+	if !first {
+		return
+	}
 	_ = c.raw.CloseWrite()
 	if e.signal != "" {
 		msg := struct {

@@ -69,9 +69,9 @@ func roughly(d time.Duration) string {
 	case d < 0:
 		return "no time"
 	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
+		return fmt.Sprintf("%.0f s", d.Seconds())
 	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
+		return fmt.Sprintf("%.0f min", d.Minutes())
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 	default:

@@ -220,7 +220,7 @@ func specOf(l link.Link) container.Spec {
 }
 
 // readyTimeout is how long a guest waits for a container that is only just coming up.
-const readyTimeout = 10 * time.Second
+const readyTimeout = 5 * time.Second
 
 // ready returns the connected agent.
 func (v *live) ready(ctx context.Context) (*container.Agent, error) {
