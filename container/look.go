@@ -119,9 +119,9 @@ func (e *Engine) look(ctx context.Context, v *imageView) error {
 		}
 	}
 	for _, s := range shells {
-		if there, err := e.stat(ctx, made.ID, s); err != nil {
+		if file, err := e.regular(ctx, made.ID, s); err != nil {
 			return err
-		} else if there.Mode.IsRegular() {
+		} else if file != "" {
 			v.Shells = append(v.Shells, s)
 		}
 	}
@@ -147,24 +147,26 @@ func (v *imageView) shellFor(a account) string {
 	return ""
 }
 
-// stat finds a file in a container, through symbolic links; the zero value when there is none.
-func (e *Engine) stat(ctx context.Context, id, name string) (docker.PathStat, error) {
+// regular finds a regular file in a container, through symbolic links, and returns its path;
+// "" when there is none.
+func (e *Engine) regular(ctx context.Context, id, name string) (string, error) {
 	for range 2 { // Docker resolves the whole chain and tells the end, without looking at it
 		r, err := ask(ctx, op{"look for " + name, quick}, func(ctx context.Context) (client.ContainerStatPathResult, error) {
 			return e.docker.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: name})
 		})
 		switch {
 		case errors.Is(err, ErrNotFound):
-			return docker.PathStat{}, nil
+			return "", nil
 		case err != nil:
-			return docker.PathStat{}, err
-		case r.Stat.Mode&os.ModeSymlink == 0:
-			r.Stat.Name = name
-			return r.Stat, nil
+			return "", err
+		case r.Stat.Mode.IsRegular():
+			return name, nil
+		case r.Stat.Mode&os.ModeSymlink == 0 || r.Stat.LinkTarget == "":
+			return "", nil
 		}
 		name = r.Stat.LinkTarget
 	}
-	return docker.PathStat{}, nil
+	return "", nil
 }
 
 // maxUsers bounds /etc/passwd and /etc/group of an image.
@@ -172,12 +174,12 @@ const maxUsers = 1 << 20
 
 // readFrom reads a small text file out of a container; "" when there is none.
 func (e *Engine) readFrom(ctx context.Context, id, name string) (string, error) {
-	st, err := e.stat(ctx, id, name)
-	if err != nil || !st.Mode.IsRegular() {
+	file, err := e.regular(ctx, id, name)
+	if err != nil || file == "" {
 		return "", err
 	}
 	return ask(ctx, op{"read " + name, quick}, func(ctx context.Context) (string, error) {
-		r, err := e.docker.CopyFromContainer(ctx, id, client.CopyFromContainerOptions{SourcePath: st.Name})
+		r, err := e.docker.CopyFromContainer(ctx, id, client.CopyFromContainerOptions{SourcePath: file})
 		if err != nil {
 			return "", err
 		}

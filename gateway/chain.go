@@ -18,11 +18,11 @@ const handshakeTimeout = 30 * time.Second
 // made for programs that the server draws: it rewrites line ends, has no exit-signal, and its
 // forwards would reach the host's network.
 func (s *Server) newSSH() (*ssh.Server, error) {
-	srv, err := wish.NewServer(wish.WithVersion("Berth"))
+	keys := func(srv *ssh.Server) error { srv.HostSigners = s.keys; return nil } // or Wish makes one in the working directory
+	srv, err := wish.NewServer(wish.WithVersion("Berth"), keys)
 	if err != nil {
 		return nil, err
 	}
-	srv.HostSigners = s.keys
 	srv.HandshakeTimeout = handshakeTimeout
 	srv.ConnCallback = s.admitConn
 	srv.ServerConfigCallback = s.sshConfig
