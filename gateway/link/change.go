@@ -26,6 +26,7 @@ func (s *Store) Add(l Link) error {
 	if l.CreatedAt.IsZero() {
 		l.CreatedAt = s.clock()
 	}
+	l.CreatedAt, l.ClaimBy = l.CreatedAt.UTC(), l.ClaimBy.UTC()
 	_, err := s.put(l, nil)
 	return err
 }

@@ -96,10 +96,8 @@ func TestOpenRefusesWhatIsNoBook(t *testing.T) {
 		{"cut in the middle", good[:len(good)/2/4096*4096]},
 		{"both meta pages gone", append(make([]byte, 8192), good[8192:]...)},
 		{"all but the meta pages gone", append(bytes.Clone(good[:8192]), make([]byte, len(good)-8192)...)},
-		{"somebody else's bbolt file", foreign(t, func(tx *bbolt.Tx) error {
-			_, err := tx.CreateBucket([]byte("photos"))
-			return err
-		})},
+		{"somebody else's bbolt file", foreign(t, nil)},
+		{"one that bbolt would write to", foreign(t, &bbolt.Options{NoFreelistSync: true})},
 		{"a later layout", changed(t, good, "book", "format", "berth link book 2")},
 		{"a link that is no JSON", changed(t, good, "links", theID, "{")},
 		{"a link in another's place", changed(t, good, "links", "else2345", `{"id":"abcd2345","grants":[{"hash":"`+strings.Repeat("0", 64)+`"}]}`)},
@@ -219,9 +217,12 @@ func goodFile(t *testing.T) []byte {
 }
 
 // foreign returns the bytes of a bbolt file that is no book.
-func foreign(t *testing.T, fn func(*bbolt.Tx) error) []byte {
+func foreign(t *testing.T, o *bbolt.Options) []byte {
 	t.Helper()
-	return edited(t, filepath.Join(t.TempDir(), "foreign.db"), fn)
+	return edited(t, filepath.Join(t.TempDir(), "foreign.db"), o, func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("photos"))
+		return err
+	})
 }
 
 // changed returns the book with one value replaced.
@@ -231,14 +232,14 @@ func changed(t *testing.T, book []byte, bucket, key, value string) []byte {
 	if err := os.WriteFile(path, book, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return edited(t, path, func(tx *bbolt.Tx) error {
+	return edited(t, path, nil, func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(bucket)).Put([]byte(key), []byte(value))
 	})
 }
 
-func edited(t *testing.T, path string, fn func(*bbolt.Tx) error) []byte {
+func edited(t *testing.T, path string, o *bbolt.Options, fn func(*bbolt.Tx) error) []byte {
 	t.Helper()
-	db, err := bbolt.Open(path, 0o600, nil)
+	db, err := bbolt.Open(path, 0o600, o)
 	if err != nil {
 		t.Fatal(err)
 	}

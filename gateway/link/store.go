@@ -190,6 +190,6 @@ func (s *Store) Next() time.Time {
 	return next
 }
 
-// clock returns the time as the file can hold it: UTC, without the monotonic reading that
-// would make memory and file disagree after the host slept.
-func (s *Store) clock() time.Time { return s.now().UTC().Round(0) }
+// clock returns the time in UTC, which also drops the monotonic reading: the file cannot
+// hold that one, and it stands still while the host sleeps.
+func (s *Store) clock() time.Time { return s.now().UTC() }

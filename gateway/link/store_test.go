@@ -46,6 +46,19 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+// TestTimesAreUTC: whatever zone the host's clock shows, the book is in one.
+func TestTimesAreUTC(t *testing.T) {
+	b := newBook(t)
+	b.now = b.now.In(time.FixedZone("east", 5*3600))
+	b.claim(b.add(theID), ann)
+	l := b.end(theID, link.Revoked)
+	for name, at := range map[string]time.Time{"created": l.CreatedAt, "claim by": l.ClaimBy, "claimed": l.ClaimedAt, "ends": l.EndsAt, "ended": l.EndedAt} {
+		if at.Location() != time.UTC || at.IsZero() {
+			t.Errorf("%s: %v", name, at)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	b := newBook(t)
 	add := func(id, name string) { b.add(id, func(l *link.Link) { l.Name = name }) }
