@@ -21,12 +21,16 @@ import (
 // imageView is what we must know of an image before a box of it can be made. It is read once
 // for each image id and kept in the state directory.
 type imageView struct {
+	Form   int      `json:"form"` // viewForm of the program that read it
 	ID     string   `json:"id"`
 	User   string   `json:"user"` // its USER
 	Env    []string `json:"env"`
 	Users  users    `json:"users"`
 	Shells []string `json:"shells"` // those of /etc/passwd, and the usual ones, that are there
 }
+
+// viewForm changes when imageView is read in another way, so that old ones are not believed.
+const viewForm = 1
 
 // view reads an image, or remembers it. The error wraps ErrNoImage when it is not present.
 func (e *Engine) view(ctx context.Context, ref string) (*imageView, error) {
@@ -42,7 +46,7 @@ func (e *Engine) view(ctx context.Context, ref string) (*imageView, error) {
 	if v := e.remembered(image.ID); v != nil {
 		return v, nil
 	}
-	v := &imageView{ID: image.ID}
+	v := &imageView{Form: viewForm, ID: image.ID}
 	if image.Config != nil {
 		v.User, v.Env = image.Config.User, image.Config.Env
 	}
@@ -66,7 +70,7 @@ func (e *Engine) remembered(id string) *imageView {
 	}
 	data, err := os.ReadFile(e.viewFile(id))
 	v = new(imageView)
-	if err != nil || json.Unmarshal(data, v) != nil || v.ID != id {
+	if err != nil || json.Unmarshal(data, v) != nil || v.ID != id || v.Form != viewForm {
 		return nil
 	}
 	return v
