@@ -289,12 +289,30 @@ func (a *Agent) take(p *peer, f *agent.Frame) {
 	switch f.Op {
 	case agent.OpStarted, agent.OpExited:
 		p.settle(f)
+	case agent.OpAccepted:
+		p.accepted(f)
 	case agent.OpCall:
 		if f.Call != nil {
 			go a.call(p, f)
 		}
 	default: // pong, and whatever a newer agent may say
 	}
+}
+
+// accepted hands a connection to the listener it belongs to.
+func (p *peer) accepted(f *agent.Frame) {
+	in := Incoming{peer: p, conn: f.Conn}
+	if f.Dial != nil {
+		in.Network, in.Address = f.Dial.Network, f.Dial.Address
+	}
+	p.mu.Lock()
+	proc := p.pending[f.ID]
+	p.mu.Unlock()
+	if proc == nil || proc.listener == nil {
+		go in.Refuse() // the frame's reader never writes: both sides could wait for each other
+		return
+	}
+	go proc.listener.offer(in)
 }
 
 // call answers the guest's berth command.

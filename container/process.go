@@ -21,10 +21,11 @@ type Process struct {
 	Stream                *net.UnixConn // our end of a terminal, sftp or dialled connection; nil otherwise
 	Attached              bool          // the terminal was there already: the guest came back to it
 
-	id      uint64
-	peer    *peer
-	started chan struct{} // closed when the agent answered or the process ended
-	done    chan struct{} // closed when it ended
+	id       uint64
+	peer     *peer
+	listener *Listener     // set for a request to listen
+	started  chan struct{} // closed when the agent answered or the process ended
+	done     chan struct{} // closed when it ended
 
 	once    sync.Once // closes started
 	endOnce sync.Once // closes done
@@ -93,19 +94,12 @@ func (a *Agent) Dial(ctx context.Context, network, address string) (*net.UnixCon
 
 // stream makes a socket pair, keeps one end and sends f with the other.
 func (a *Agent) stream(ctx context.Context, f *agent.Frame) (*Process, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	ours, theirs, err := streamPair()
 	if err != nil {
-		return nil, fmt.Errorf("make stream: %w", err)
+		return nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "stream"), os.NewFile(uintptr(fds[1]), "stream")
 	f.Files = []*os.File{theirs}
-	conn, err := net.FileConn(ours)
-	_ = ours.Close()
-	if err != nil {
-		_ = theirs.Close()
-		return nil, fmt.Errorf("make stream: %w", err)
-	}
-	p := &Process{Stream: conn.(*net.UnixConn)}
+	p := &Process{Stream: ours}
 	return p, a.start(ctx, p, f)
 }
 
@@ -203,6 +197,9 @@ func (p *peer) settle(f *agent.Frame) {
 	}
 	proc.once.Do(func() {
 		proc.Attached = f.Attached
+		if proc.listener != nil && f.Dial != nil {
+			proc.listener.Address = f.Dial.Address
+		}
 		if f.Error != "" {
 			proc.err = errors.New(f.Error)
 			if f.NotFound {

@@ -35,7 +35,13 @@ func (s *Server) newSSH() (*ssh.Server, error) {
 		"direct-streamlocal@openssh.com": s.withSession((*session).directUnix),
 		"default":                        refuseChannel,
 	}
-	srv.RequestHandlers = map[string]ssh.RequestHandler{"default": globalRequest}
+	srv.RequestHandlers = map[string]ssh.RequestHandler{
+		"tcpip-forward":                          forwardRequest,
+		"cancel-tcpip-forward":                   forwardRequest,
+		"streamlocal-forward@openssh.com":        forwardRequest,
+		"cancel-streamlocal-forward@openssh.com": forwardRequest,
+		"default":                                globalRequest,
+	}
 	srv.SubsystemHandlers = map[string]ssh.SubsystemHandler{}
 	return srv, nil
 }
@@ -79,14 +85,14 @@ var ciphers = []string{
 }
 
 // withSession finds the session that authentication made for this connection.
-func (s *Server) withSession(handle func(*session, gossh.NewChannel)) ssh.ChannelHandler {
+func (s *Server) withSession(handle func(*session, *gossh.ServerConn, gossh.NewChannel)) ssh.ChannelHandler {
 	return func(_ *ssh.Server, conn *gossh.ServerConn, nc gossh.NewChannel, _ ssh.Context) {
 		sess, ok := conn.Permissions.ExtraData[sessionKey{}].(*session)
 		if !ok || !sess.admits() {
 			_ = nc.Reject(gossh.Prohibited, "this link has ended")
 			return
 		}
-		handle(sess, nc)
+		handle(sess, conn, nc)
 	}
 }
 
@@ -94,8 +100,8 @@ func refuseChannel(_ *ssh.Server, _ *gossh.ServerConn, nc gossh.NewChannel, _ ss
 	_ = nc.Reject(gossh.UnknownChannelType, "not offered here: "+nc.ChannelType())
 }
 
-// globalRequest answers what clients ask of the connection itself. Keepalives get an answer,
-// nothing else is offered yet.
+// globalRequest answers what clients ask of the connection itself. Keepalives get an answer;
+// what is not known is refused, which ends nothing.
 func globalRequest(_ ssh.Context, _ *ssh.Server, req *gossh.Request) (bool, []byte) {
 	return req.Type == "keepalive@openssh.com", nil
 }

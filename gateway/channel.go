@@ -15,11 +15,14 @@ import (
 // subsystem runs on it.
 type channel struct {
 	session *session
+	conn    *gossh.ServerConn
 	raw     gossh.Channel
 	env     []string
 	envSize int
-	pty     *ptyRequest   // nil without a terminal
-	gone    chan struct{} // closed when the client closed the channel or the connection died
+	pty     *ptyRequest // nil without a terminal
+	// agentSocket leads to the guest's ssh-agent; nil unless asked for.
+	agentSocket *container.Listener
+	gone        chan struct{} // closed when the client closed the channel or the connection died
 
 	mu       sync.Mutex // guards what is below
 	what     string     // shell, exec, sftp; empty until asked for
@@ -40,14 +43,19 @@ const (
 )
 
 // channel serves one session channel until it is closed.
-func (x *session) channel(nc gossh.NewChannel) {
+func (x *session) channel(conn *gossh.ServerConn, nc gossh.NewChannel) {
 	raw, reqs, err := nc.Accept()
 	if err != nil {
 		return
 	}
-	c := &channel{session: x, raw: raw, gone: make(chan struct{})}
+	c := &channel{session: x, conn: conn, raw: raw, gone: make(chan struct{})}
 	x.track(c, "idle")
 	defer x.untrack(c)
+	defer func() {
+		if c.agentSocket != nil {
+			c.agentSocket.Close()
+		}
+	}()
 	for req := range reqs {
 		ok := c.request(req)
 		if req.WantReply {
@@ -76,6 +84,8 @@ func (c *channel) request(req *gossh.Request) bool {
 		return gossh.Unmarshal(req.Payload, &p) == nil && p.Name == "sftp" && c.want("sftp", "")
 	case "window-change":
 		return c.resize(req.Payload)
+	case "auth-agent-req@openssh.com":
+		return c.forwardAgent()
 	case "signal":
 		var p struct{ Name string }
 		return gossh.Unmarshal(req.Payload, &p) == nil && c.signal(p.Name)

@@ -11,6 +11,7 @@ import (
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
 
+	"github.com/berth-gpu/berth/container"
 	"github.com/berth-gpu/berth/gateway/link"
 )
 
@@ -35,6 +36,8 @@ type session struct {
 	mu       sync.Mutex
 	channels map[*channel]string // what each is: shell, exec, sftp …
 	ended    bool
+
+	forwards forwards
 }
 
 type openOptions struct {
@@ -54,12 +57,14 @@ func (s *Server) open(l link.Link, o openOptions) (*session, error) {
 	sess := &session{
 		live: v, id: link.NewID(), conn: o.conn, guest: o.guest, grant: o.grant,
 		client: strings.TrimPrefix(o.client, "SSH-2.0-"), since: s.Now(), channels: make(map[*channel]string),
+		forwards: forwards{open: make(map[string]*container.Listener)},
 	}
 	if err := v.add(sess, l.Terms.Sessions); err != nil {
 		return nil, err
 	}
 	o.conn.onClose(func() {
 		v.drop(sess)
+		sess.forwards.close()
 		s.note(Event{Event: "session.closed", Link: l.ID, Session: sess.id, Address: sess.address(), Key: o.guest.Fingerprint})
 	})
 	s.note(Event{Event: "session.opened", Link: l.ID, Session: sess.id, Address: sess.address(), Key: o.guest.Fingerprint, Detail: o.conn.door + " " + sess.client})

@@ -28,16 +28,20 @@ const (
 	OpSignal Op = "signal" // deliver Signal to the process group of ID
 	OpDial   Op = "dial"   // connect to Dial inside the container; file: the stream
 	OpReply  Op = "reply"  // the gateway's answer to OpCall
+	OpListen Op = "listen" // listen on Dial inside the container
+	OpClose  Op = "close"  // stop listening for ID
+	OpTake   Op = "take"   // file: the stream for the accepted connection Conn; no file: turn it away
 	OpPing   Op = "ping"
 )
 
 // Frames from the agent to the gateway.
 const (
-	OpHello   Op = "hello"   // first frame: Hello
-	OpStarted Op = "started" // ID runs, or Error says why not
-	OpExited  Op = "exited"  // ID ended with Exit
-	OpCall    Op = "call"    // the guest's `berth` asks: Call
-	OpPong    Op = "pong"
+	OpHello    Op = "hello"    // first frame: Hello
+	OpStarted  Op = "started"  // ID runs, or Error says why not
+	OpExited   Op = "exited"   // ID ended with Exit
+	OpCall     Op = "call"     // the guest's `berth` asks: Call
+	OpAccepted Op = "accepted" // listener ID has a connection, number Conn, from Dial
+	OpPong     Op = "pong"
 )
 
 // Frame is one control message. ID ties a request to its answers: the gateway counts up,
@@ -52,6 +56,7 @@ type Frame struct {
 	Exit   *Exit  `json:"exit,omitempty"`
 	Call   *Call  `json:"call,omitempty"`
 	Reply  *Reply `json:"reply,omitempty"`
+	Conn   uint64 `json:"conn,omitempty"`
 	Error  string `json:"error,omitempty"`
 	// Attached says that OpStarted continued a terminal instead of starting one.
 	Attached bool `json:"attached,omitempty"`

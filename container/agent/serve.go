@@ -43,7 +43,8 @@ type server struct {
 	out sync.Mutex // orders frames to the gateway; taken last
 	up  *Conn      // nil while the gateway is away
 
-	calls calls
+	calls     calls
+	listeners listeners
 }
 
 // Serve answers the gateway until ctx ends, dialling again whenever the connection is lost:
@@ -95,6 +96,8 @@ func newServer(o ServeOptions) *server {
 		s.options.Socket = Socket
 	}
 	s.calls.waiting = make(map[uint64]chan *Reply)
+	s.listeners.open = make(map[uint64]net.Listener)
+	s.listeners.waiting = make(map[uint64]net.Conn)
 	return s
 }
 
@@ -128,6 +131,7 @@ func (s *server) hungUp(conn *Conn) {
 	}
 	s.out.Unlock()
 	s.calls.fail()
+	s.unlistenAll()
 }
 
 func (s *server) hello() *Frame {
@@ -160,6 +164,12 @@ func (s *server) handle(ctx context.Context, f *Frame) {
 		s.answer(f, s.begin(f))
 	case OpDial:
 		go func() { s.answer(f, s.dial(ctx, f)) }()
+	case OpListen:
+		s.answer(f, s.listen(ctx, f))
+	case OpClose:
+		s.unlisten(f)
+	case OpTake:
+		s.takeConn(f)
 	case OpSignal:
 		s.signal(f)
 	case OpReply:
