@@ -66,7 +66,7 @@ func (e *Engine) buildImage(ctx context.Context, o ImageOptions) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildLimit)
 	defer cancel()
-	b := build{root: root, say: o.Progress, now: e.now, mirror: mirror(os.DirFS("/etc/apt"))}
+	b := build{ref: o.Ref, root: root, say: o.Progress, now: e.now, mirror: mirror(os.DirFS("/etc/apt"))}
 	o.Progress("building " + o.Ref + " from " + b.mirror + ", this takes a minute or two")
 	if err := b.bootstrap(ctx); err != nil {
 		return err
@@ -97,6 +97,7 @@ func onDebian() bool {
 
 // build is one run of debootstrap.
 type build struct {
+	ref    string // the image's name
 	root   string
 	mirror string
 	say    func(string)
@@ -197,7 +198,7 @@ func (e *Engine) importImage(ctx context.Context, b build) error {
 	// The import ends with what tar writes, and must not take half of it for the whole.
 	packed := &checkedReader{r: out, check: pack.Wait}
 	_, err = ask(ctx, op{"import image", buildLimit}, func(ctx context.Context) (struct{}, error) {
-		r, err := e.docker.ImageImport(ctx, client.ImageImportSource{Source: packed, SourceName: "-"}, DefaultImage,
+		r, err := e.docker.ImageImport(ctx, client.ImageImportSource{Source: packed, SourceName: "-"}, b.ref,
 			client.ImageImportOptions{Message: "built by berth", Changes: []string{
 				"ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 				"ENV LANG=C.UTF-8",
@@ -215,7 +216,7 @@ func (e *Engine) importImage(ctx context.Context, b build) error {
 		_ = pack.Wait()
 		return err
 	}
-	if there, err := e.ImagePresent(ctx, DefaultImage); err != nil || !there {
+	if there, err := e.ImagePresent(ctx, b.ref); err != nil || !there {
 		return errors.Join(err, fmt.Errorf("%w: Docker did not keep it", ErrNoImage))
 	}
 	return nil
