@@ -42,15 +42,21 @@ install() {
 
 answers() { $sudo docker version >/dev/null 2>&1; }
 
+# runs tells whether a process is alive and, where a name is given, has it.
+runs() {
+	awk -v want="${2:-}" '$1 == "Name:" { name = $2 } $1 == "State:" { state = $2 }
+		END { exit !((want == "" || name == want) && state != "Z") }' "/proc/${1:-none}/status" 2>/dev/null
+}
+
 # wait_for_docker waits until the engine answers or is seen to be dead.
 wait_for_docker() {
 	waited=0
 	until answers; do
 		[ "$waited" -lt "$patience" ] || return 1
-		if [ -n "${daemon:-}" ] && ! $sudo kill -0 "$daemon" 2>/dev/null; then return 1; fi
+		if [ -n "${daemon:-}" ] && ! runs "$daemon"; then return 1; fi
 		sleep 1
 		waited=$((waited + 1))
-		[ $((waited % 2)) = 1 ] || say "waiting for Docker to answer, ${waited} s"
+		[ $((waited % 5)) != 2 ] || say "waiting for Docker to answer, ${waited} s"
 	done
 }
 
@@ -61,12 +67,13 @@ start_by_hand() {
 		$sudo cgroupfs-mount
 	fi
 	# A pid file from before a reboot may name a process that is something else by now.
-	pid=$($sudo cat /var/run/docker.pid 2>/dev/null || true)
-	if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != dockerd ]; then
-		$sudo rm -f /var/run/docker.pid
-		pid=
-	fi
-	if [ -n "$pid" ]; then return 0; fi # it is starting
+	for name in docker:dockerd docker/containerd/containerd:containerd; do
+		file=/var/run/${name%:*}.pid
+		if ! runs "$($sudo cat "$file" 2>/dev/null || true)" "${name#*:}"; then
+			$sudo rm -f "$file"
+		fi
+	done
+	if [ -e /var/run/docker.pid ]; then return 0; fi # it is starting
 	say "starting dockerd in the background, log in $log"
 	$sudo sh -c "setsid dockerd >>$log 2>&1 </dev/null & echo \$! >/var/run/berth-dockerd.pid"
 	daemon=$($sudo cat /var/run/berth-dockerd.pid)
@@ -86,8 +93,8 @@ start_docker() {
 		hint="see $log"
 	fi
 	wait_for_docker && return 0
-	[ -z "${daemon:-}" ] || $sudo tail -n 20 "$log" >&2 || true
-	fail "Docker does not answer after $patience s" "$hint"
+	[ -z "${daemon:-}" ] || $sudo grep -v level=info "$log" | tail -n 5 >&2 || true
+	fail "Docker does not answer after $waited s" "$hint"
 }
 
 if ! answers; then
