@@ -15,6 +15,9 @@ export PATH := $(PATH):/usr/local/go/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # A checkout that belongs to somebody else has no version, but it builds.
 STATIC := CGO_ENABLED=0 go build -trimpath -v -buildvcs=$(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
+# With REQUIRE a test fails that would be skipped for want of a tool.
+REQUIRE := REQUIRE=openssh,docker,root,busybox
+INTEGRATION := $(REQUIRE) go test -tags integration -count 1 -p 1 -timeout 20m
 SAY := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
@@ -39,12 +42,12 @@ test: ## Run every test, on a fresh machine too; as root
 	$(SAY) 'build'
 	@$(MAKE) --no-print-directory build
 	$(SAY) 'guest image'
-	@go run ./container/testdata/image
+	$(INTEGRATION) -v -run '^TestGuestImage$$' ./container
 	$(SAY) 'unit tests and scripts, with the race detector'
 	@go build -race -v ./...
-	REQUIRE=openssh,docker,root go test -race ./...
+	$(REQUIRE) go test -race ./...
 	$(SAY) 'integration tests, with Docker and OpenSSH'
-	REQUIRE=openssh,docker,root go test -tags integration -count 1 -v -p 1 -timeout 20m ./...
+	$(INTEGRATION) -v ./...
 
 build: agent ## Build bin/berth with the agent in it
 	@$(STATIC) -o bin/berth ./cmd/berth
@@ -56,10 +59,10 @@ unit: agent ## Run the tests that need no Docker, with the race detector
 	go test -race ./...
 
 script: agent ## Run the command line's stories, cmd/berth/testdata/script
-	go test -run TestScript ./cmd/berth
+	go test -run '^TestScript' ./cmd/berth
 
 integration: build setup ## Run the tests that need Docker
-	REQUIRE=openssh,docker,root go test -tags integration -count 1 -p 1 -timeout 20m ./...
+	$(INTEGRATION) ./...
 
 golden: agent ## Rewrite the golden files; read the diff
 	go test $$(git ls-files '*.golden' | sed 's|^|./|; s|/testdata/.*||' | sort -u) -update
