@@ -92,5 +92,8 @@ check: lint unit script docs ## What each commit must pass
 vuln: agent ## Look for known vulnerabilities; needs vuln.go.dev
 	$(GOVULNCHECK) ./...
 
+release: ## Tag VERSION and build it for each platform into dist; publishes nothing
+	@VERSION=$(VERSION) .ci/release
+
 clean: ## Remove what was built
 	rm -rf bin dist .tools $(AGENT)

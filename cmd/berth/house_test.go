@@ -204,7 +204,7 @@ func TestHouseNoSleepInTests(t *testing.T) {
 }
 
 func TestHouseShell(t *testing.T) {
-	scripts := append(files(t, ".sh"), ".ci/run")
+	scripts := append(files(t, ".sh"), ".ci/run", ".ci/release")
 	for _, name := range scripts {
 		shell := "sh"
 		if data, err := os.ReadFile(filepath.Join(root, name)); err != nil {
