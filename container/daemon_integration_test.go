@@ -31,7 +31,7 @@ func ownDaemon(t *testing.T) *daemon {
 	if os.Geteuid() != 0 {
 		need(t, "docker", errors.New("a daemon of one's own needs root"))
 	}
-	dir, err := os.MkdirTemp("", "berth-dockerd-") // short: it holds sockets
+	dir, err := os.MkdirTemp("", "berth-dockerd-") //nolint:usetesting // a socket's path is short, unix(7)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,32 +77,45 @@ func TestMerge(t *testing.T) {
 		passwd, group string // what is appended or replaced; "" when it must stay as it is
 	}{
 		{
-			"new", users{debianPasswd, debianGroup}, account{Name: "guest", UID: 1000, GID: 1000, Home: "/home/guest", Shell: "/bin/bash"},
+			"new",
+			users{debianPasswd, debianGroup},
+			account{Name: "guest", UID: 1000, GID: 1000, Home: "/home/guest", Shell: "/bin/bash"},
 			debianPasswd + "guest:x:1000:1000::/home/guest:/bin/bash\n", debianGroup + "guest:x:1000:\n",
 		},
 		{
-			"no files", users{}, account{Name: "guest", UID: 1000, GID: 1000, Home: "/home/guest"},
+			"no files",
+			users{},
+			account{Name: "guest", UID: 1000, GID: 1000, Home: "/home/guest"},
 			"root:x:0:0:root:/root:\nguest:x:1000:1000::/home/guest:\n", "guest:x:1000:\n",
 		},
 		{
-			"no end of line", users{"root:x:0:0::/root:/bin/sh", "root:x:0:"}, account{Name: "guest", UID: 1000, GID: 0, Home: "/home/guest"},
+			"no end of line",
+			users{"root:x:0:0::/root:/bin/sh", "root:x:0:"},
+			account{Name: "guest", UID: 1000, GID: 0, Home: "/home/guest"},
 			"root:x:0:0::/root:/bin/sh\nguest:x:1000:0::/home/guest:\n", "root:x:0:",
 		},
 		{
-			"there already", users{debianPasswd + ubuntu, debianGroup + "ubuntu:x:1000:\n"},
+			"there already",
+			users{debianPasswd + ubuntu, debianGroup + "ubuntu:x:1000:\n"},
 			account{Name: "ubuntu", UID: 1000, GID: 1000, Gecos: "Ubuntu", Home: "/home/ubuntu", Shell: "/bin/bash"},
 			debianPasswd + ubuntu, debianGroup + "ubuntu:x:1000:\n",
 		},
 		{
-			"other home", users{debianPasswd, debianGroup}, account{Name: "daemon", UID: 1, GID: 1, Gecos: "daemon", Home: "/home/daemon", Shell: "/bin/sh"},
+			"other home",
+			users{debianPasswd, debianGroup},
+			account{Name: "daemon", UID: 1, GID: 1, Gecos: "daemon", Home: "/home/daemon", Shell: "/bin/sh"},
 			strings.Replace(debianPasswd, "daemon:/usr/sbin:/usr/sbin/nologin", "daemon:/home/daemon:/bin/sh", 1), debianGroup,
 		},
 		{
-			"group's name is taken", users{debianPasswd, debianGroup + "guest:x:7:\n"}, account{Name: "guest", UID: 1000, GID: 1000, Home: "/home/guest"},
+			"group's name is taken",
+			users{debianPasswd, debianGroup + "guest:x:7:\n"},
+			account{Name: "guest", UID: 1000, GID: 1000, Home: "/home/guest"},
 			debianPasswd + "guest:x:1000:1000::/home/guest:\n", debianGroup + "guest:x:7:\nguest1000:x:1000:\n",
 		},
 		{
-			"root link, no files", users{}, account{Name: "root", Home: "/root", Shell: "/bin/sh"},
+			"root link, no files",
+			users{},
+			account{Name: "root", Home: "/root", Shell: "/bin/sh"},
 			"root:x:0:0::/root:/bin/sh\n", "root:x:0:\n",
 		},
 	} {

@@ -18,7 +18,7 @@ func TestImageOfBusybox(t *testing.T) {
 	ref := busybox(t, `ENV PATH="/opt/it's/bin:/bin"`, `ENV QUOTED="a b"`)
 	b := run(t, e, container.Spec{Link: "busybox", Image: ref, Network: container.Internet})
 	for _, c := range []struct{ line, want string }{
-		{"id -un; id -gn; echo ~", "guest\nguest\n/home/guest"},
+		{"id -un; id -g; echo ~", "guest\n1000\n/home/guest"},
 		{"echo hi > ~/f && cat ~/f", "hi"},
 		{"env -i sh -lc 'echo $PATH; echo $QUOTED' 2>&1 | head -1", "/sbin:/usr/sbin:/bin:/usr/bin"}, // without /etc/profile nothing is lost
 		{". /etc/profile.d/zz-berth.sh && echo $PATH", "/opt/it's/bin:/bin:/.berth/bin"},
@@ -44,11 +44,11 @@ func TestImageWithoutShell(t *testing.T) {
 func TestImagesUser(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	passwd := "root:x:0:0:root:/root:/bin/sh\nworker:x:1234:1235::/work:/bin/sh\n"
+	accounts := "root:x:0:0:root:/root:/bin/sh\nworker:x:1234:1235::/work:/bin/sh\n"
 	bb, err := os.ReadFile("/bin/busybox")
 	need(t, "busybox", err)
 	ref := image(t, map[string]string{
-		"bin/busybox": string(bb), "bin/sh": "-> busybox", "etc/passwd": passwd,
+		"bin/busybox": string(bb), "bin/sh": "-> busybox", "etc/passwd": accounts,
 		"etc/group": "root:x:0:\nworkers:x:1235:\nextra:x:77:worker\n", "work/readme": "from the image",
 	}, "USER worker")
 	b := run(t, e, container.Spec{Link: "worker", Image: ref, Network: container.NoNet})
@@ -56,7 +56,7 @@ func TestImagesUser(t *testing.T) {
 		"uid=1234(worker) gid=1235(workers) groups=77(extra)\nfrom the imagewritten" {
 		t.Errorf("got %q", got)
 	}
-	if got := b.sh(t, "cat /etc/passwd"); got+"\n" != passwd {
+	if got := b.sh(t, "cat /etc/passwd"); got+"\n" != accounts {
 		t.Errorf("passwd was changed: %q", got)
 	}
 }

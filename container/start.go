@@ -36,8 +36,9 @@ func (e *Engine) start(ctx context.Context, link string) (Box, error) {
 	if err != nil {
 		return Box{}, fmt.Errorf("start box: %w", err)
 	}
+	r := lastRun(c)
 	if box := boxOf(c); box.Running {
-		return box, e.awaitSetup(ctx, c)
+		return box, e.awaitSetup(ctx, r)
 	}
 	nets, err := e.networks(ctx, link)
 	if err != nil {
@@ -56,7 +57,7 @@ func (e *Engine) start(ctx context.Context, link string) (Box, error) {
 	if failed != nil && !boxOf(c).Running {
 		return Box{}, fmt.Errorf("start box: %w", failed)
 	}
-	if err := e.awaitSetup(ctx, c); err != nil {
+	if err := e.awaitSetup(ctx, r); err != nil {
 		return Box{}, fmt.Errorf("start box: %w", err)
 	}
 	if c, err = e.inspect(ctx, link); err != nil {
@@ -70,10 +71,10 @@ func (e *Engine) start(ctx context.Context, link string) (Box, error) {
 
 // awaitSetup follows the container's log until the agent says that it is set up. If it ends
 // before, the last line it wrote is the reason.
-func (e *Engine) awaitSetup(ctx context.Context, c docker.InspectResponse) error {
+func (e *Engine) awaitSetup(ctx context.Context, r runsAfter) error {
 	_, err := ask(ctx, op{"wait for the agent", setupLimit}, func(ctx context.Context) (struct{}, error) {
-		logs, err := e.docker.ContainerLogs(ctx, c.ID, client.ContainerLogsOptions{
-			ShowStderr: true, Follow: true, // all of it: Docker notes the start after the first line
+		logs, err := e.docker.ContainerLogs(ctx, r.id, client.ContainerLogsOptions{
+			ShowStderr: true, Follow: true, Since: r.since,
 		})
 		if err != nil {
 			return struct{}{}, err
@@ -84,13 +85,17 @@ func (e *Engine) awaitSetup(ctx context.Context, c docker.InspectResponse) error
 	return err
 }
 
-// sinceLastRun is when the run before this one ended; "" when there was none. StartedAt would
-// not do: Docker takes that time when the agent may have written its line already.
-func sinceLastRun(c docker.InspectResponse) string {
-	if at, err := time.Parse(time.RFC3339Nano, c.State.FinishedAt); err != nil || at.Year() < 1970 {
-		return ""
+// runsAfter tells a container's next run, or the one under way, from those before it.
+type runsAfter struct{ id, since string }
+
+// lastRun reads when the last run ended; before a start, or while the container runs. StartedAt
+// would not do: Docker takes that time when the agent may have written its line already.
+func lastRun(c docker.InspectResponse) runsAfter {
+	r := runsAfter{id: c.ID}
+	if at, err := time.Parse(time.RFC3339Nano, c.State.FinishedAt); err == nil && at.Year() > 1970 {
+		r.since = c.State.FinishedAt
 	}
-	return c.State.FinishedAt
+	return r
 }
 
 // readSetup reads a container's log in Docker's framing.

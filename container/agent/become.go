@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -54,7 +55,8 @@ func Become(c Config, argv []string) error {
 	if _, err := os.Stderr.WriteString(SetUpLine + "\n"); err != nil {
 		return fmt.Errorf("tell the gateway: %w", err)
 	}
-	return fmt.Errorf("exec %s: %w", argv[0], unix.Exec(argv[0], argv, os.Environ()))
+	env := os.Environ() //nolint:forbidigo // PID 1's environment is the image's ENV, which is passed on
+	return fmt.Errorf("exec %s: %w", argv[0], unix.Exec(argv[0], argv, env))
 }
 
 // setIDs sets real, effective and saved id of this thread alone; the standard library would
@@ -72,7 +74,8 @@ func setGroups(groups []int) error {
 	for i, g := range groups {
 		list[i] = uint32(g)
 	}
-	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&list[0])), 0)
+	first := unsafe.Pointer(&list[0]) //nolint:gosec // setgroups(2) takes an array, and x/sys sets those of all threads
+	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(first), 0)
 	if errno != 0 {
 		return errno
 	}
@@ -86,8 +89,8 @@ func limitBounding(keep []int) error {
 			continue
 		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
-		if err == unix.EINVAL { //nolint:errorlint // a bare errno: the kernel does not know this one
-			return nil
+		if errors.Is(err, unix.EINVAL) {
+			return nil // the kernel does not know this one
 		}
 		if err != nil {
 			return err

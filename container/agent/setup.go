@@ -158,7 +158,7 @@ func copySkel(skel, home string) error {
 	}
 	list, err := os.ReadDir(skel)
 	if err != nil {
-		return nil // an image without one
+		return nil //nolint:nilerr // an image without one, or with one that we may not read
 	}
 	for _, d := range list {
 		if !d.Type().IsRegular() {
