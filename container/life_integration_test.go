@@ -4,15 +4,18 @@ package container_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/container"
+	"github.com/berth-gpu/berth/container/containertest"
 )
 
 // allOK fails the test for each item that is not done.
@@ -234,5 +237,48 @@ func TestDeadDocker(t *testing.T) {
 		if i.OK && i.Name != "run directory" {
 			t.Errorf("Remove: %s passes without Docker", i.Name)
 		}
+	}
+}
+
+// TestSuite holds the real engine to what its twin promises.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	containertest.Suite(t, containertest.Subject{
+		Engine: e, Image: guestImage(t, e), Stop: func(t *testing.T, link string) { t.Helper(); docker(t, "kill", boxName(link)) },
+	})
+}
+
+// TestTogether makes and removes many boxes at once.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	img := guestImage(t, e)
+	var wg sync.WaitGroup
+	for i := range 6 {
+		link := fmt.Sprint("together", i/2) // two callers for each link
+		wg.Go(func() {
+			b, err := e.Run(t.Context(), container.Spec{Link: link, Image: img, Network: container.Internet})
+			if err != nil || !b.Running {
+				t.Errorf("%s: %+v, %v", link, b, err)
+			}
+		})
+	}
+	wg.Wait()
+	if boxes, err := e.List(t.Context()); err != nil || len(boxes) != 3 {
+		t.Errorf("List: %+v, %v", boxes, err)
+	}
+	for i := range 6 {
+		wg.Go(func() {
+			for _, item := range e.Remove(t.Context(), container.RemoveOptions{Link: fmt.Sprint("together", i/2)}) {
+				if !item.OK {
+					t.Errorf("%s: %s", item.Name, item.Detail)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if l := left(t, e); l != "" {
+		t.Errorf("left: %s", l)
 	}
 }

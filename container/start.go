@@ -38,6 +38,10 @@ func (e *Engine) start(ctx context.Context, link string) (Box, error) {
 	}
 	r := lastRun(c)
 	if box := boxOf(c); box.Running {
+		// Later its log may have been cut; and an agent that cannot set up does not stay.
+		if at, err := time.Parse(time.RFC3339Nano, c.State.StartedAt); err == nil && e.now().Sub(at) > setupLimit {
+			return box, nil
+		}
 		return box, e.awaitSetup(ctx, r)
 	}
 	nets, err := e.networks(ctx, link)
