@@ -87,6 +87,10 @@ $(LINT):
 	GOBIN=$(CURDIR)/.tools/build go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv .tools/build/golangci-lint $@
 
+docs: ## Rewrite docs/commands.md from the program; fails if it changed
+	@go test -run '^TestCommandsPage$$' ./cmd/berth || { go test -count 1 -run '^TestCommandsPage$$' ./cmd/berth -docs; \
+		echo 'make docs: docs/commands.md was rewritten: commit it'; exit 1; }
+
 check: lint unit script docs ## What each commit must pass
 
 vuln: agent ## Look for known vulnerabilities; needs vuln.go.dev
