@@ -45,7 +45,7 @@ func resolvers(files []string) []netip.Addr {
 // refused lists what a box must not reach although its address may look public: the host's
 // own addresses; the networks that it is directly in, seen from its default route; and on
 // a "lan" link the networks of other containers.
-func refused(s Spec, own network.Network, others []network.Network) ([]netip.Prefix, error) {
+func refused(kind Network, own network.Network, others []network.Network) ([]netip.Prefix, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil, err
@@ -63,12 +63,12 @@ func refused(s Spec, own network.Network, others []network.Network) ([]netip.Pre
 				continue // refused for everyone
 			}
 			list = append(list, netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
-			if s.Network != LAN && slices.Contains(out, i.Name) {
+			if kind != LAN && slices.Contains(out, i.Name) {
 				list = append(list, p.Masked())
 			}
 		}
 	}
-	if s.Network == LAN {
+	if kind == LAN {
 		for _, n := range others {
 			list = append(list, subnets(n)...)
 		}

@@ -52,7 +52,7 @@ func TestRefused(t *testing.T) {
 	other := network.Network{IPAM: network.IPAM{Config: []network.IPAMConfig{{Subnet: netip.MustParsePrefix("10.201.0.0/16")}}}}
 	gateway, subnet := netip.MustParsePrefix("10.200.0.1/32"), netip.MustParsePrefix("10.201.0.0/16")
 	for _, n := range []Network{Internet, LAN} {
-		got, err := refused(Spec{Network: n}, own, []network.Network{other})
+		got, err := refused(n, own, []network.Network{other})
 		if err != nil {
 			t.Fatal(err)
 		}

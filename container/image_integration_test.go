@@ -4,6 +4,7 @@ package container_test
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,5 +135,21 @@ func TestImageCannotBeGot(t *testing.T) {
 	there, err := e.ImagePresent(t.Context(), "127.0.0.1:1/berth/nosuch:1")
 	if err != nil || there {
 		t.Errorf("present: %v, %v", there, err)
+	}
+}
+
+// TestApt is what a Root link is for.
+func TestApt(t *testing.T) {
+	t.Parallel()
+	if _, err := net.LookupHost("deb.debian.org"); err != nil {
+		t.Skipf("no mirror to be reached: %v", err)
+	}
+	e := newEngine(t)
+	b := run(t, e, container.Spec{
+		Link: "apt", Image: guestImage(t, e), Network: container.Internet, Root: true, Writable: true,
+	})
+	out, code := b.exec(t, "/bin/sh", "-c", "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends dbus && id messagebus && command -v dbus-daemon")
+	if code != 0 {
+		t.Errorf("exit %d: %s", code, out)
 	}
 }

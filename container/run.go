@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path"
@@ -76,9 +77,9 @@ func (e *Engine) build(ctx context.Context, s Spec) (_ Box, err error) {
 		}
 	}()
 	p := place{State: e.state, Bin: e.bin, Run: e.RunDir(s.Link)}
-	var own network.Network
 	if s.Network != NoNet {
-		if own, err = e.ensureNetwork(ctx, s.Link); err != nil {
+		own, err := e.ensureNetwork(ctx, s.Link)
+		if err != nil {
 			return Box{}, err
 		}
 		p.Network = own.ID
@@ -87,9 +88,6 @@ func (e *Engine) build(ctx context.Context, s Spec) (_ Box, err error) {
 		return Box{}, err
 	}
 	if err := e.furnish(s, view, &p); err != nil {
-		return Box{}, err
-	}
-	if err := e.limitNetwork(ctx, s, own); err != nil {
 		return Box{}, err
 	}
 	return e.launch(ctx, s, p)
@@ -150,7 +148,7 @@ func (e *Engine) undo(ctx context.Context, s Spec, fresh bool) {
 }
 
 // runFiles are what furnish and limitNetwork write into the run directory.
-var runFiles = []string{"config.json", "passwd", "group", "profile.sh"}
+var runFiles = []string{"config.json", "limits.json", "passwd", "group", "profile.sh"}
 
 // furnish writes the files that a box sees, and notes them in p.
 func (e *Engine) furnish(s Spec, view *imageView, p *place) error {
@@ -184,16 +182,20 @@ func (e *Engine) furnish(s Spec, view *imageView, p *place) error {
 	if err != nil {
 		return fmt.Errorf("write run directory: %w", spaceClass(err))
 	}
-	return e.writeConfig(s.Link, c)
+	return e.writeJSON(s.Link, agent.ConfigPath, c)
 }
 
-func (e *Engine) writeConfig(link string, c agent.Config) error {
-	data, err := json.Marshal(c)
+// writeJSON writes a file that the agent reads.
+func (e *Engine) writeJSON(link, name string, v any) error {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("write agent config: %w", err)
 	}
-	file := filepath.Join(e.RunDir(link), path.Base(agent.ConfigPath))
-	if err := writeFile(file, data, 0o644); err != nil {
+	mode := fs.FileMode(0o644)
+	if name == agent.LimitsPath {
+		mode = 0o600
+	}
+	if err := writeFile(filepath.Join(e.RunDir(link), path.Base(name)), data, mode); err != nil {
 		return fmt.Errorf("write agent config: %w", spaceClass(err))
 	}
 	return nil
@@ -201,31 +203,30 @@ func (e *Engine) writeConfig(link string, c agent.Config) error {
 
 // limitNetwork writes where the box may not go. It is done before each start, since the
 // host's addresses and name servers change.
-func (e *Engine) limitNetwork(ctx context.Context, s Spec, own network.Network) error {
-	file := filepath.Join(e.RunDir(s.Link), path.Base(agent.ConfigPath))
-	c, err := agent.LoadConfig(file)
+func (e *Engine) limitNetwork(ctx context.Context, link string) error {
+	c, err := agent.LoadConfig(filepath.Join(e.RunDir(link), path.Base(agent.ConfigPath)))
+	if err != nil || c.Network == string(NoNet) {
+		return err
+	}
+	nets, err := e.networks(ctx, link)
 	if err != nil {
 		return err
 	}
-	s.Network = Network(c.Network)
-	if s.Network == NoNet {
-		return nil
-	}
 	var others []network.Network
-	if s.Network == LAN {
+	if c.Network == string(LAN) {
 		if others, err = e.listNetworks(ctx, client.Filters{}); err != nil {
 			return err
 		}
 	}
-	if c.Refuse, err = refused(s, own, others); err != nil {
+	l := agent.Limits{Resolvers: resolvers(resolvConfs)}
+	if len(l.Resolvers) == 0 {
+		// Docker's own fallback where the host names no server that a container can reach.
+		l.Resolvers = []netip.Addr{netip.AddrFrom4([4]byte{8, 8, 8, 8}), netip.AddrFrom4([4]byte{8, 8, 4, 4})}
+	}
+	if l.Refuse, err = refused(Network(c.Network), first(nets), others); err != nil {
 		return fmt.Errorf("read the host's addresses: %w", err)
 	}
-	c.Resolvers = resolvers(resolvConfs)
-	if len(c.Resolvers) == 0 {
-		// Docker's own fallback where the host names no server that a container can reach.
-		c.Resolvers = []netip.Addr{netip.AddrFrom4([4]byte{8, 8, 8, 8}), netip.AddrFrom4([4]byte{8, 8, 4, 4})}
-	}
-	return e.writeConfig(s.Link, c)
+	return e.writeJSON(link, agent.LimitsPath, l)
 }
 
 func removeFile(name string) error {

@@ -52,6 +52,7 @@ func TestHardened(t *testing.T) {
 		{"no other processes", "ls /proc | grep -c '^[0-9]*$' | { read n; test $n -lt 10 && echo few; }", "few"},
 		{"no gpu", "env | grep NVIDIA", "NVIDIA_VISIBLE_DEVICES=void"},
 		{"names of the agent", "test $(readlink /.berth/bin/berth) = $(readlink /.berth/bin/scp) && readlink /.berth/bin/scp", "berth-agent"},
+		{"host's addresses are not told", "ls /.berth/run", "agent.sock\nconfig.json\nprofile.sh"},
 		{"hostname", "cat /proc/sys/kernel/hostname", "berth"},
 		{"cgroup is hidden", "grep -c docker /proc/self/cgroup", "0"},
 		{"no setuid", "chmod u+s ~/t 2>/dev/null; su -c id </dev/null 2>&1 | grep -c uid=0", "0"},

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	docker "github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
 	"github.com/berth-gpu/berth/container/agent"
@@ -44,13 +45,11 @@ func (e *Engine) start(ctx context.Context, link string) (Box, error) {
 		}
 		return box, e.awaitSetup(ctx, r)
 	}
-	nets, err := e.networks(ctx, link)
-	if err != nil {
+	if err := e.limitNetwork(ctx, link); err != nil {
 		return Box{}, fmt.Errorf("start box: %w", err)
 	}
-	if err := e.limitNetwork(ctx, Spec{Link: link}, first[network.Network](nets)); err != nil {
-		return Box{}, fmt.Errorf("start box: %w", err)
-	}
+	// Once it is set up, the host's addresses are no business of the box's.
+	defer func() { _ = removeFile(filepath.Join(e.RunDir(link), path.Base(agent.LimitsPath))) }()
 	_, failed := ask(ctx, op{"start container", slow}, func(ctx context.Context) (client.ContainerStartResult, error) {
 		return e.docker.ContainerStart(ctx, c.ID, client.ContainerStartOptions{})
 	})

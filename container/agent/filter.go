@@ -88,7 +88,7 @@ func inbound() []rule {
 }
 
 // outbound is where the box may go; what no rule matches may pass.
-func outbound(c Config) []rule {
+func outbound(network string, l Limits) []rule {
 	rules := []rule{
 		{why: "the box itself", toLo: true, verdict: accept},
 		{why: "known connections", established: true, verdict: accept},
@@ -96,17 +96,17 @@ func outbound(c Config) []rule {
 	}
 	// Docker's own server at 127.0.0.11 asks these from inside the box. They come before the
 	// refusals since they often are in the host's network, or the host itself.
-	for _, a := range c.Resolvers {
+	for _, a := range l.Resolvers {
 		to := netip.PrefixFrom(a, a.BitLen())
 		rules = append(rules,
 			rule{why: "name server", proto: unix.IPPROTO_UDP, port: 53, to: to, verdict: accept},
 			rule{why: "name server", proto: unix.IPPROTO_TCP, port: 53, to: to, verdict: accept})
 	}
-	for _, p := range c.Refuse {
+	for _, p := range l.Refuse {
 		rules = append(rules, rule{why: "the host", to: p, verdict: reject})
 	}
 	refuse, allow := slices.Clone(special), []netip.Prefix{global}
-	if c.Network == "lan" {
+	if network == "lan" {
 		allow = append(allow, netip.MustParsePrefix("fc00::/7"))
 	} else {
 		refuse = append(refuse, private...)

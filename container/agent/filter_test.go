@@ -36,7 +36,7 @@ func decide(rules []rule, p packet, policy verdict) verdict {
 
 func TestOutbound(t *testing.T) {
 	tcp, udp := byte(unix.IPPROTO_TCP), byte(unix.IPPROTO_UDP)
-	c := Config{
+	c := Limits{
 		Resolvers: []netip.Addr{netip.MustParseAddr("192.168.1.1"), netip.MustParseAddr("fd00::53")},
 		Refuse:    prefixes("203.0.113.7/32", "2001:db8:1::/64", "172.18.0.1/32"),
 	}
@@ -80,12 +80,10 @@ func TestOutbound(t *testing.T) {
 		{"unassigned IPv6", packet{to: "4000::1", proto: tcp, port: 22}, reject, reject},
 		{"answer to a known connection", packet{to: "10.1.2.3", proto: tcp, port: 22, established: true}, accept, accept},
 	} {
-		c.Network = "internet"
-		if got := decide(outbound(c), x.p, accept); got != x.internet {
+		if got := decide(outbound("internet", c), x.p, accept); got != x.internet {
 			t.Errorf("internet: %s: got %s, want %s", x.name, got, x.internet)
 		}
-		c.Network = "lan"
-		if got := decide(outbound(c), x.p, accept); got != x.lan {
+		if got := decide(outbound("lan", c), x.p, accept); got != x.lan {
 			t.Errorf("lan: %s: got %s, want %s", x.name, got, x.lan)
 		}
 	}
@@ -112,7 +110,7 @@ func TestInbound(t *testing.T) {
 // TestEncode keeps every rule from matching more in the kernel than in the table: each of its
 // conditions must be there, and a refusal must come in both its forms.
 func TestEncode(t *testing.T) {
-	for _, r := range append(inbound(), outbound(Config{Network: "internet", Resolvers: []netip.Addr{netip.MustParseAddr("9.9.9.9")}})...) {
+	for _, r := range append(inbound(), outbound("internet", Limits{Resolvers: []netip.Addr{netip.MustParseAddr("9.9.9.9")}})...) {
 		all := encode(r)
 		want := 1
 		switch {
@@ -133,10 +131,13 @@ func TestEncode(t *testing.T) {
 }
 
 func TestUnknownNetworkFails(t *testing.T) {
-	if err := installFilter(Config{Network: "host"}); err == nil {
+	if err := limitNetwork("host"); err == nil {
 		t.Error("no error")
 	}
-	if err := installFilter(Config{}); err == nil {
+	if err := limitNetwork(""); err == nil {
 		t.Error("no error for a config without a network")
+	}
+	if err := limitNetwork("internet"); err == nil {
+		t.Error("no error without limits")
 	}
 }

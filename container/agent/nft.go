@@ -12,14 +12,7 @@ import (
 )
 
 // installFilter puts the rules into the kernel in one transaction: all of them or none.
-func installFilter(c Config) error {
-	switch c.Network {
-	case "none":
-		return nil // there is nothing but loopback
-	case "internet", "lan":
-	default:
-		return fmt.Errorf("unknown network %q", c.Network)
-	}
+func installFilter(network string, l Limits) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("open nftables: %w", err)
@@ -34,7 +27,7 @@ func installFilter(c Config) error {
 	}{
 		{"input", nftables.ChainHookInput, nftables.ChainPolicyDrop, inbound()},
 		{"forward", nftables.ChainHookForward, nftables.ChainPolicyDrop, nil},
-		{"output", nftables.ChainHookOutput, nftables.ChainPolicyAccept, outbound(c)},
+		{"output", nftables.ChainHookOutput, nftables.ChainPolicyAccept, outbound(network, l)},
 	} {
 		chain := conn.AddChain(&nftables.Chain{
 			Name: ch.name, Table: table, Type: nftables.ChainTypeFilter,

@@ -17,7 +17,7 @@ import (
 // limits the network and gives the guest their home. It fails closed; no guest process is
 // ever started in a box that is not set up. It may run again when the box is restarted.
 func Setup(c Config) error {
-	if err := installFilter(c); err != nil {
+	if err := limitNetwork(c.Network); err != nil {
 		return fmt.Errorf("limit network: %w", err)
 	}
 	if err := makeHome(c); err != nil {
@@ -27,6 +27,22 @@ func Setup(c Config) error {
 		return fmt.Errorf("make runtime directory: %w", err)
 	}
 	return nil
+}
+
+// limitNetwork sets the egress filter of the link's kind of network.
+func limitNetwork(network string) error {
+	switch network {
+	case "none":
+		return nil // there is nothing but loopback
+	case "internet", "lan":
+	default:
+		return fmt.Errorf("unknown network %q", network)
+	}
+	l, err := LoadLimits(LimitsPath)
+	if err != nil {
+		return err
+	}
+	return installFilter(network, l)
 }
 
 // makeRuntimeDir makes what XDG_RUNTIME_DIR points to on a usual system.
@@ -54,28 +70,32 @@ func ignoreNotOwner(err error) error {
 // home itself comes last, so that an interrupted run starts over. Nothing of the guest runs
 // yet, so nobody can swap paths under us.
 func makeHome(c Config) error {
-	if err := os.MkdirAll(c.Home, 0o755); err != nil {
-		return err
-	}
-	owner, err := ownerOf(c.Home)
-	if err != nil || owner == c.UID {
-		return err
-	}
-	// Without DAC_OVERRIDE root reads only what is its own or open to all.
-	if err := os.Lchown(c.Home, 0, 0); err != nil {
-		return err
-	}
-	if err := copySkel("/etc/skel", c.Home); err != nil {
+	home, err := filepath.EvalSymlinks(c.Home)
+	if err != nil {
 		return err
 	}
 	mounts, err := mountPoints()
 	if err != nil {
 		return err
 	}
-	if err := chownTree(c.Home, owners{c.UID, c.GID, mounts}); err != nil {
+	if !slices.Contains(mounts, home) {
+		return fmt.Errorf("%s is not the workspace", home) // an image with odd links; chown nothing of its own
+	}
+	owner, err := ownerOf(home)
+	if err != nil || owner == c.UID {
 		return err
 	}
-	return os.Lchown(c.Home, c.UID, c.GID)
+	// Without DAC_OVERRIDE root reads only what is its own or open to all.
+	if err := os.Lchown(home, 0, 0); err != nil {
+		return err
+	}
+	if err := copySkel("/etc/skel", home); err != nil {
+		return err
+	}
+	if err := chownTree(home, owners{c.UID, c.GID, mounts}); err != nil {
+		return err
+	}
+	return os.Lchown(home, c.UID, c.GID)
 }
 
 func ownerOf(path string) (int, error) {
@@ -156,9 +176,13 @@ func copySkel(skel, home string) error {
 	if err != nil || len(have) > 0 {
 		return err
 	}
+	// A link could lead to a mount of the host's, which the guest may not be able to read.
+	if real, err := filepath.EvalSymlinks(skel); err != nil || real != skel {
+		return nil //nolint:nilerr // an image without one
+	}
 	list, err := os.ReadDir(skel)
 	if err != nil {
-		return nil //nolint:nilerr // an image without one, or with one that we may not read
+		return nil //nolint:nilerr // one that we may not read
 	}
 	for _, d := range list {
 		if !d.Type().IsRegular() {

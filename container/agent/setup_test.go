@@ -108,8 +108,11 @@ func TestLoadConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := LoadConfig(file)
-	if err != nil || c.User != "guest" || c.UID != 1000 || len(c.Resolvers) != 1 || c.Refuse[0].Bits() != 32 {
+	if err != nil || c.User != "guest" || c.UID != 1000 {
 		t.Errorf("got %+v, %v", c, err)
+	}
+	if l, err := LoadLimits(file); err != nil || len(l.Resolvers) != 1 || l.Refuse[0].Bits() != 32 {
+		t.Errorf("got %+v, %v", l, err)
 	}
 	if err := os.WriteFile(file, []byte(`{"uid":"x"}`), 0o600); err != nil {
 		t.Fatal(err)
