@@ -44,6 +44,7 @@ type Engine struct {
 	mu     sync.Mutex            // guards the fields below; never held during I/O
 	links  map[string]*linkLock  // links with a verb under way
 	looks  map[string]*imageView // by image id
+	root   string                // Docker's directory, once it is known
 	builds sync.Mutex            // one build of the default image at a time
 }
 

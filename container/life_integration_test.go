@@ -282,3 +282,36 @@ func TestTogether(t *testing.T) {
 		t.Errorf("left: %s", l)
 	}
 }
+
+// TestOldAgentStays makes sure that a box keeps the agent that it was made with.
+func TestOldAgentStays(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	run(t, e, container.Spec{Link: "oldagent", Image: guestImage(t, e), Network: container.NoNet})
+	dir := filepath.Dir(filepath.Dir(e.RunDir("x")))
+	newer, err := container.Open(container.Options{Dir: dir, Agent: []byte("newer"), Env: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := func() int {
+		list, err := os.ReadDir(filepath.Join(dir, "agent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	o := container.SweepOptions{Known: func(string) bool { return true }, Now: time.Now().Add(time.Hour)}
+	allOK(t, newer.Sweep(t.Context(), o))
+	if n := agents(); n != 2 {
+		t.Errorf("%d agents while a box has the old one", n)
+	}
+	docker(t, "kill", boxName("oldagent"))
+	if err := newer.Start(t.Context(), "oldagent"); err != nil {
+		t.Errorf("start with the old agent: %v", err)
+	}
+	allOK(t, newer.Remove(t.Context(), container.RemoveOptions{Link: "oldagent"}))
+	allOK(t, newer.Sweep(t.Context(), o))
+	if n := agents(); n != 1 {
+		t.Errorf("%d agents after the box is gone", n)
+	}
+}

@@ -19,11 +19,22 @@ func (e *Engine) FreeDisk(ctx context.Context) (int64, error) {
 	return free(root)
 }
 
+// dockerRoot is where Docker keeps its things. It is asked once: the answer takes a while on a
+// host with many containers.
 func (e *Engine) dockerRoot(ctx context.Context) (string, error) {
+	e.mu.Lock()
+	root := e.root
+	e.mu.Unlock()
+	if root != "" {
+		return root, nil
+	}
 	r, err := ask(ctx, op{"ask docker for its directory", quick}, func(ctx context.Context) (client.SystemInfoResult, error) {
 		return e.docker.Info(ctx, client.InfoOptions{})
 	})
-	return r.Info.DockerRootDir, err
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.root = r.Info.DockerRootDir
+	return e.root, err
 }
 
 // checkSpace refuses to begin what a full disk would leave half done.
