@@ -104,7 +104,7 @@ func streamPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("make stream: %w", err)
 	}
-	mine := os.NewFile(uintptr(fds[0]), "stream") //nolint:gosec // a descriptor
+	mine := os.NewFile(uintptr(fds[0]), "stream")
 	theirs = os.NewFile(uintptr(fds[1]), "stream")
 	conn, err := net.FileConn(mine)
 	_ = mine.Close()

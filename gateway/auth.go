@@ -151,7 +151,7 @@ var errRefused = errors.New("refused")
 func (e *entry) reason(cause error) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	text := reason(cause, e.s.Now())
+	text := reason(cause)
 	if e.told || text == "" {
 		return ""
 	}

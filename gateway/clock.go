@@ -23,7 +23,7 @@ func (s *Server) keepTime() {
 	var swept time.Time
 	for {
 		now := s.Now()
-		s.guarded("clock", func() { s.tick(s.ctx, now) })
+		s.guarded("clock", func() { s.tick(now) })
 		if now.Sub(swept) >= sweepEvery || now.Before(swept) {
 			swept = now
 			s.work.Go(func() { s.guarded("sweep", func() { s.sweep(s.ctx, now) }) })
@@ -38,7 +38,7 @@ func (s *Server) keepTime() {
 
 // tick does what is due at now. A link whose end cannot be written, on a full disk say, is
 // tried again at the next tick; meanwhile the book itself refuses it.
-func (s *Server) tick(ctx context.Context, now time.Time) {
+func (s *Server) tick(now time.Time) {
 	for _, l := range s.Book.Due(now) {
 		ended, err := s.Book.End(l.ID, link.Expired)
 		if err != nil {

@@ -46,6 +46,6 @@ func (c *channel) exit(e exitStatus) {
 		_, _ = c.raw.SendRequest("exit-signal", false, gossh.Marshal(&msg))
 		return
 	}
-	msg := struct{ Status uint32 }{uint32(e.code)} //nolint:gosec // 0 to 255
+	msg := struct{ Status uint32 }{uint32(e.code)}
 	_, _ = c.raw.SendRequest("exit-status", false, gossh.Marshal(&msg))
 }

@@ -51,8 +51,14 @@ func checkSum(t *testing.T, c net.Conn) {
 }
 
 func TestForwards(t *testing.T) {
-	listenTCP := func(t *testing.T) net.Listener { return listen(t, "tcp", "127.0.0.1:0") }
-	listenUnix := func(t *testing.T) net.Listener { return listen(t, "unix", filepath.Join(t.TempDir(), "s")) }
+	listenTCP := func(t *testing.T) net.Listener {
+		t.Helper()
+		return listen(t, "tcp", "127.0.0.1:0")
+	}
+	listenUnix := func(t *testing.T) net.Listener {
+		t.Helper()
+		return listen(t, "unix", filepath.Join(t.TempDir(), "s"))
+	}
 	_, client := login(t)
 	t.Run("direct tcp", func(t *testing.T) {
 		ln := listenTCP(t)

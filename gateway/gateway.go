@@ -94,7 +94,7 @@ func (s *Server) Start(ctx context.Context) error {
 // may be served at once.
 func (s *Server) Serve(door string, l net.Listener) error {
 	err := s.ssh.Serve(doorListener{l, door})
-	if errors.Is(err, ssh.ErrServerClosed) || s.ctx.Err() != nil {
+	if stopped := errors.Is(err, ssh.ErrServerClosed) || s.ctx.Err() != nil; stopped {
 		return nil
 	}
 	return fmt.Errorf("serve door %s: %w", door, err)

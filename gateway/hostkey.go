@@ -38,7 +38,7 @@ func hostKeys(dir string) ([]ssh.Signer, error) {
 }
 
 func hostKey(path string, generate func() (crypto.PrivateKey, error)) (ssh.Signer, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // our own state directory
+	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		data, err = makeHostKey(path, generate)
 	}

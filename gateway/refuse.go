@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/berth-gpu/berth/container"
 	"github.com/berth-gpu/berth/gateway/link"
@@ -20,7 +19,7 @@ var (
 
 // reason is the one plain line a refused guest reads. It tells someone who only guesses
 // nothing that they did not know, and never shows a cause of ours.
-func reason(err error, now time.Time) string {
+func reason(err error) string {
 	var ended *link.EndedError
 	switch {
 	case err == nil:

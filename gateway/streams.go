@@ -29,7 +29,7 @@ func pump(dst io.Writer, src io.Reader) error {
 			}
 		}
 		if err != nil {
-			return nil //nolint:nilerr // a source that broke has ended: its reader learns by exit or by close
+			return nil
 		}
 	}
 }

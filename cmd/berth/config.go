@@ -93,7 +93,7 @@ func readConfig(named string) (map[string]any, string, error) {
 		paths = []string{userConfig(), systemConfig}
 	}
 	for _, path := range paths {
-		data, err := os.ReadFile(path) //nolint:gosec // the host's own file
+		data, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) && named == "" {
 			continue
 		}

@@ -136,7 +136,7 @@ func filterCheck() check {
 }
 
 func (a *app) gatewayCheck(ctx context.Context) check {
-	all, err := (a.plainClient()).List(ctx)
+	all, err := a.plainClient().List(ctx)
 	if err != nil {
 		return check{Name: "gateway", OK: true, Detail: "not running on " + a.dir}
 	}

@@ -52,7 +52,7 @@ func TestStory(t *testing.T) {
 // need skips a test for a missing tool, or fails it where REQUIRE names the tool.
 func need(t *testing.T, tool string, command ...string) {
 	t.Helper()
-	out, err := exec.Command(command[0], command[1:]...).CombinedOutput() //nolint:gosec // a test's own words
+	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
 	if err == nil {
 		return
 	}
@@ -232,7 +232,7 @@ func cmdImage(ts *testscript.TestScript, neg bool, args []string) {
 	for _, change := range args[2:] {
 		line += "--change '" + change + "' "
 	}
-	out, err := exec.Command("sh", "-c", line+"- "+args[0]).CombinedOutput() //nolint:gosec // a story's own words
+	out, err := exec.Command("sh", "-c", line+"- "+args[0]).CombinedOutput()
 	if err != nil {
 		ts.Fatalf("image: %v: %s", err, out)
 	}
@@ -253,11 +253,11 @@ func (r *running) cleanUp(dir string) {
 			"docker network ls -q --filter " + label + " | xargs -r docker network rm",
 			"docker volume ls -q --filter " + label + " | xargs -r docker volume rm -f",
 		} {
-			_ = exec.Command("sh", "-c", line).Run() //nolint:gosec // our own label
+			_ = exec.Command("sh", "-c", line).Run()
 		}
 	}
 	for _, image := range r.images {
-		_ = exec.Command("docker", "rmi", "-f", image).Run() //nolint:gosec // a story's own image
+		_ = exec.Command("docker", "rmi", "-f", image).Run()
 	}
 }
 

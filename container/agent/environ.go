@@ -14,7 +14,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 
 // environ is a child's environment: the image's, then what a login sets, then the guest's.
 func (s *server) environ(st *Start) []string {
-	env := newEnv(os.Environ())
+	env := newEnv(os.Environ()) //nolint:forbidigo // PID 1's environment is the image's ENV, which is what we pass on
 	env.set("PATH", s.path())
 	env.set("HOME", s.config.Home)
 	env.set("USER", s.config.User)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -81,7 +82,7 @@ func (r *StreamReader) Next() (StreamKind, []byte, error) {
 		return 0, nil, fmt.Errorf("%w: terminal frame %q of %d bytes", ErrFrame, byte(kind), n)
 	}
 	if err := r.fill(streamHead + n); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, nil, err
@@ -103,7 +104,7 @@ func (r *StreamReader) fill(n int) error {
 		if err == nil || r.end-r.start >= n {
 			continue
 		}
-		if err == io.EOF && r.end != r.start {
+		if errors.Is(err, io.EOF) && r.end != r.start {
 			return io.ErrUnexpectedEOF
 		}
 		return err

@@ -97,7 +97,7 @@ func (b *Boxes) failing(verb string) error {
 // RunDir is where the link's agent finds the gateway's socket.
 func (b *Boxes) RunDir(link string) string {
 	dir := filepath.Join(b.dir, "run", link)
-	_ = os.MkdirAll(dir, 0o755) //nolint:gosec // as the engine's
+	_ = os.MkdirAll(dir, 0o755)
 	return dir
 }
 
@@ -128,7 +128,7 @@ func (b *Boxes) start(link string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(os.Args[0]) //nolint:gosec // the test binary itself
+	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), agentEnv+"="+string(text))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -225,16 +225,16 @@ func (b *Boxes) Close() {
 	}
 }
 
-// Eventually polls cond until it holds, or fails t with what.
-func Eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
+// Eventually polls cond until it holds, or fails the test with what.
+func Eventually(tb testing.TB, what string, cond func() bool) {
+	tb.Helper()
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !cond() {
 		select {
 		case <-deadline:
-			t.Fatalf("never happened: %s", what)
+			tb.Fatalf("never happened: %s", what)
 		case <-tick.C:
 		}
 	}

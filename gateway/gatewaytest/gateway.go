@@ -72,17 +72,17 @@ func (b *Buffer) String() string {
 }
 
 // Start runs a gateway in a new state directory until the test ends.
-func Start(t testing.TB) *Gateway {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "berth") // short: a unix socket's name has 108 bytes
+func Start(tb testing.TB) *Gateway {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "berth") //nolint:usetesting // short: a unix socket's name has 108 bytes
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	g := &Gateway{t: t, Boxes: NewBoxes(dir), Clock: new(Clock), Log: new(Buffer)}
-	t.Cleanup(g.Boxes.Close)
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	g := &Gateway{t: tb, Boxes: NewBoxes(dir), Clock: new(Clock), Log: new(Buffer)}
+	tb.Cleanup(g.Boxes.Close)
 	g.start(dir)
-	t.Cleanup(func() { g.stop() })
+	tb.Cleanup(func() { g.stop() })
 	return g
 }
 
@@ -149,15 +149,15 @@ func (g *Gateway) Share(terms link.Terms) gateway.ShareResult {
 }
 
 // NewKey makes a guest's key.
-func NewKey(t testing.TB) gossh.Signer {
-	t.Helper()
+func NewKey(tb testing.TB) gossh.Signer {
+	tb.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	signer, err := gossh.NewSignerFromKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return signer
 }
@@ -179,7 +179,7 @@ func (g *Gateway) Dial(guest *Guest) (*gossh.Client, error) {
 		auth = []gossh.AuthMethod{gossh.PublicKeys(guest.Keys...)}
 	}
 	client, err := gossh.Dial("tcp", g.Addr, &gossh.ClientConfig{
-		User: guest.Token, Auth: auth, HostKeyCallback: gossh.InsecureIgnoreHostKey(), //nolint:gosec // a test's own server
+		User: guest.Token, Auth: auth, HostKeyCallback: gossh.InsecureIgnoreHostKey(),
 		BannerCallback: func(m string) error { guest.Banner += m; return nil },
 		Timeout:        20 * time.Second,
 	})

@@ -47,7 +47,7 @@ func TestKilledWhileClaiming(t *testing.T) {
 // acknowledged some claims. It adds those and returns the link that was being claimed last.
 func killedChild(t *testing.T, path string, round int, acknowledged map[string]bool) (last string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClaimUntilKilled$", path, fmt.Sprint(round)) //nolint:gosec // this test itself
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClaimUntilKilled$", path, fmt.Sprint(round))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("REQUIRE"), ","), "root") { //nolint:forbidigo // what the tests must not skip
+		if slices.Contains(strings.Split(os.Getenv("REQUIRE"), ","), "root") {
 			t.Fatalf("cannot mount a small disk: %v", err)
 		}
 		t.Skipf("cannot mount a small disk (needs root): %v", err)

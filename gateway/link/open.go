@@ -150,7 +150,7 @@ func openFile(path string, readOnly bool) (db *bbolt.DB, err error) {
 			ReadOnly: readOnly,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 				var err error
-				file, err = os.OpenFile(name, flag&^os.O_CREATE, mode) //nolint:gosec // the host's own state
+				file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
 				return file, err
 			},
 		})

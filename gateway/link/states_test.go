@@ -18,36 +18,66 @@ var situations = []struct {
 	// what each verb answers, in the order of verbs
 	want []error
 }{
-	{"no link", func(*book) {},
-		[]error{link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown}},
-	{"open", func(b *book) { b.add(theID) },
-		[]error{nil, nil, nil, link.ErrOpen, nil, nil, nil, link.ErrAlive}},
-	{"open, time is up", func(b *book) { b.add(theID); b.advance(time.Hour) },
-		[]error{link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, nil, link.ErrAlive}},
-	{"needs approval", func(b *book) { b.add(theID, requireApproval) },
-		[]error{link.ErrWaiting, link.ErrWaiting, link.ErrWaiting, link.ErrOpen, nil, nil, nil, link.ErrAlive}},
-	{"ann waits", func(b *book) { _, _ = b.Claim(b.add(theID, requireApproval), ann) },
-		[]error{link.ErrWaiting, link.ErrWaiting, link.ErrWaiting, link.ErrOpen, nil, nil, nil, link.ErrAlive}},
-	{"approved, nobody came", func(b *book) { b.add(theID, requireApproval); b.approve(theID) },
-		[]error{nil, nil, nil, link.ErrOpen, nil, nil, nil, link.ErrAlive}},
-	{"approved for ann", func(b *book) { _, _ = b.Claim(b.add(theID, requireApproval), ann); b.approve(theID) },
-		[]error{nil, link.ErrClaimed, link.ErrClaimed, nil, nil, nil, nil, link.ErrAlive}},
-	{"claimed by ann", func(b *book) { b.claim(b.add(theID), ann) },
-		[]error{nil, link.ErrClaimed, link.ErrClaimed, nil, nil, nil, nil, link.ErrAlive}},
-	{"claimed without a key", func(b *book) { b.claim(b.add(theID), nobody) },
-		[]error{link.ErrKeyless, link.ErrKeyless, nil, nil, nil, nil, nil, link.ErrAlive}},
-	{"claimed by ann, time is up", func(b *book) { b.claim(b.add(theID), ann); b.advance(2 * time.Hour) },
-		[]error{link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, nil, link.ErrAlive}},
-	{"expired", func(b *book) { b.add(theID); b.end(theID, link.Expired) },
-		[]error{link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, nil, nil}},
-	{"revoked while open", func(b *book) { b.add(theID); b.end(theID, link.Revoked) },
-		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, nil}},
-	{"revoked from ann", func(b *book) { b.claim(b.add(theID), ann); b.end(theID, link.Revoked) },
-		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, nil}},
-	{"finished", func(b *book) { b.claim(b.add(theID), ann); b.end(theID, link.Finished) },
-		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, nil}},
-	{"finished and cleaned", func(b *book) { b.claim(b.add(theID), ann); b.end(theID, link.Finished); b.receipt(theID) },
-		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, link.ErrExists}},
+	{
+		"no link", func(*book) {},
+		[]error{link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown, link.ErrUnknown},
+	},
+	{
+		"open", func(b *book) { b.add(theID) },
+		[]error{nil, nil, nil, link.ErrOpen, nil, nil, nil, link.ErrAlive},
+	},
+	{
+		"open, time is up", func(b *book) { b.add(theID); b.advance(time.Hour) },
+		[]error{link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, nil, link.ErrAlive},
+	},
+	{
+		"needs approval", func(b *book) { b.add(theID, requireApproval) },
+		[]error{link.ErrWaiting, link.ErrWaiting, link.ErrWaiting, link.ErrOpen, nil, nil, nil, link.ErrAlive},
+	},
+	{
+		"ann waits", func(b *book) { _, _ = b.Claim(b.add(theID, requireApproval), ann) },
+		[]error{link.ErrWaiting, link.ErrWaiting, link.ErrWaiting, link.ErrOpen, nil, nil, nil, link.ErrAlive},
+	},
+	{
+		"approved, nobody came", func(b *book) { b.add(theID, requireApproval); b.approve(theID) },
+		[]error{nil, nil, nil, link.ErrOpen, nil, nil, nil, link.ErrAlive},
+	},
+	{
+		"approved for ann", func(b *book) { _, _ = b.Claim(b.add(theID, requireApproval), ann); b.approve(theID) },
+		[]error{nil, link.ErrClaimed, link.ErrClaimed, nil, nil, nil, nil, link.ErrAlive},
+	},
+	{
+		"claimed by ann", func(b *book) { b.claim(b.add(theID), ann) },
+		[]error{nil, link.ErrClaimed, link.ErrClaimed, nil, nil, nil, nil, link.ErrAlive},
+	},
+	{
+		"claimed without a key", func(b *book) { b.claim(b.add(theID), nobody) },
+		[]error{link.ErrKeyless, link.ErrKeyless, nil, nil, nil, nil, nil, link.ErrAlive},
+	},
+	{
+		"claimed by ann, time is up", func(b *book) { b.claim(b.add(theID), ann); b.advance(2 * time.Hour) },
+		[]error{link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, nil, link.ErrAlive},
+	},
+	{
+		"expired", func(b *book) { b.add(theID); b.end(theID, link.Expired) },
+		[]error{link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, link.ErrExpired, nil, nil},
+	},
+	{
+		"revoked while open", func(b *book) { b.add(theID); b.end(theID, link.Revoked) },
+		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, nil},
+	},
+	{
+		"revoked from ann", func(b *book) { b.claim(b.add(theID), ann); b.end(theID, link.Revoked) },
+		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, nil},
+	},
+	{
+		"finished", func(b *book) { b.claim(b.add(theID), ann); b.end(theID, link.Finished) },
+		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, nil},
+	},
+	{
+		"finished and cleaned", func(b *book) { b.claim(b.add(theID), ann); b.end(theID, link.Finished); b.receipt(theID) },
+		[]error{link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, link.ErrEnded, nil, link.ErrExists},
+	},
 }
 
 func (b *book) approve(id string) {
