@@ -18,17 +18,33 @@ import (
 
 	"github.com/berth-gpu/berth/container"
 	"github.com/berth-gpu/berth/container/agent"
+	"github.com/berth-gpu/berth/container/agent/sftp"
 )
 
 const agentEnv = "BERTH_TEST_AGENT"
 
 // Main runs the tests of a package, or, in the processes that Boxes starts, an agent.
 func Main(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "sftp" {
+		os.Exit(serveSFTP())
+	}
 	if spec := os.Getenv(agentEnv); spec != "" {
 		serveAgent(spec)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// serveSFTP is the child that an agent starts for an sftp channel.
+func serveSFTP() int {
+	dir, err := os.Getwd()
+	if err == nil {
+		err = sftp.Serve(context.Background(), sftp.Options{In: os.Stdin, Out: os.Stdout, Dir: dir})
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
 }
 
 // agentSpec is what a box's process is told.
