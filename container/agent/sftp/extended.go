@@ -58,7 +58,7 @@ func (s *server) extended(id uint32, d *decoder) error {
 	case "users-groups-by-id@openssh.com":
 		return s.usersGroups(id, d)
 	}
-	return statusUnsupported
+	return errUnsupported
 }
 
 // then acts only if the whole request was there.
@@ -135,7 +135,7 @@ func (s *server) copyData(d *decoder) error {
 	}
 	got, err := io.CopyBuffer(io.NewOffsetWriter(to.file, toAt), onlyReader{src}, make([]byte, maxPacket))
 	if err == nil && n > 0 && uint64(got) < n {
-		return statusEOF
+		return errEOF
 	}
 	return ok(err)
 }

@@ -17,7 +17,7 @@ func (s *server) paths(kind byte, id uint32, d *decoder) error {
 		return d.err
 	}
 	if strings.ContainsRune(name, 0) {
-		return statusBadMessage
+		return errBadMessage
 	}
 	full := s.path(name)
 	switch kind {
@@ -53,7 +53,7 @@ func (s *server) paths(kind byte, id uint32, d *decoder) error {
 		// (its PROTOCOL section 4.1). The target is taken to the letter.
 		return ok(os.Symlink(name, s.path(other)))
 	}
-	return statusUnsupported
+	return errUnsupported
 }
 
 // nameReply answers with one name and no attributes.
@@ -78,7 +78,7 @@ func realpath(name string) (string, error) {
 		if base == ".." || base == "." || base == "" {
 			return "", err
 		}
-		if dir, err = filepath.EvalSymlinks(filepath.Clean(dir)); err != nil {
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
 			return "", err
 		}
 		return filepath.Join(dir, base), nil

@@ -119,7 +119,7 @@ func (s *server) answer(kind byte, d *decoder) error {
 }
 
 // do does one request and appends its answer; a request that has nothing to say but that it
-// went well returns statusOK.
+// went well returns errNone.
 func (s *server) do(kind byte, id uint32, d *decoder) error {
 	switch kind {
 	case typeOpen:
@@ -146,7 +146,7 @@ func (s *server) do(kind byte, id uint32, d *decoder) error {
 // ok turns the success of a request without an answer of its own into its status.
 func ok(err error) error {
 	if err == nil {
-		return statusOK
+		return errNone
 	}
 	return err
 }

@@ -10,19 +10,19 @@ import (
 type status uint32
 
 const (
-	statusOK               status = 0
-	statusEOF              status = 1
-	statusNoSuchFile       status = 2
-	statusPermissionDenied status = 3
-	statusFailure          status = 4
-	statusBadMessage       status = 5
-	statusUnsupported      status = 8
+	errNone             status = 0
+	errEOF              status = 1
+	errNoSuchFile       status = 2
+	errPermissionDenied status = 3
+	errFailure          status = 4
+	errBadMessage       status = 5
+	errUnsupported      status = 8
 )
 
 // texts are OpenSSH's words for the codes.
 var texts = map[status]string{
-	statusOK: "Success", statusEOF: "End of file", statusNoSuchFile: "No such file", statusPermissionDenied: "Permission denied",
-	statusFailure: "Failure", statusBadMessage: "Bad message", statusUnsupported: "Operation unsupported",
+	errNone: "Success", errEOF: "End of file", errNoSuchFile: "No such file", errPermissionDenied: "Permission denied",
+	errFailure: "Failure", errBadMessage: "Bad message", errUnsupported: "Operation unsupported",
 }
 
 // Error makes a status usable as an error.
@@ -34,29 +34,30 @@ func statusOf(err error) status {
 	var errno syscall.Errno
 	switch {
 	case err == nil:
-		return statusOK
+		return errNone
 	case errors.As(err, &s):
 		return s
 	case errors.Is(err, io.EOF):
-		return statusEOF
+		return errEOF
 	case errors.Is(err, errShort):
-		return statusBadMessage
+		return errBadMessage
 	case errors.As(err, &errno):
 		return errnoStatus(errno)
 	}
-	return statusFailure
+	return errFailure
 }
 
 func errnoStatus(errno syscall.Errno) status {
 	switch errno {
 	case syscall.ENOENT, syscall.ENOTDIR, syscall.EBADF, syscall.ELOOP:
-		return statusNoSuchFile
+		return errNoSuchFile
 	case syscall.EPERM, syscall.EACCES, syscall.EFAULT:
-		return statusPermissionDenied
+		return errPermissionDenied
 	case syscall.ENAMETOOLONG, syscall.EINVAL:
-		return statusBadMessage
+		return errBadMessage
 	case syscall.ENOSYS, syscall.EOPNOTSUPP:
-		return statusUnsupported
+		return errUnsupported
+	default:
+		return errFailure
 	}
-	return statusFailure
 }

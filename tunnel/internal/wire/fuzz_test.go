@@ -14,7 +14,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(resegment(EncodeCall(Call{Question: 1}, registration()), true))
 	f.Add(EncodeResults(1, &Outcome{Cause: "busy", Retry: true}))
 	f.Add(EncodeResults(1, &Outcome{Place: "LIS", Connection: make([]byte, 16)}))
-	f.Add(EncodeException(1, Exception{ExceptionFailed, "x"}))
+	f.Add(EncodeException(1, ExceptionError{ExceptionFailed, "x"}))
 	f.Add(EncodeResults(1, &Update{Version: 1, Config: []byte("{}")}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := Read(bytes.NewReader(b))

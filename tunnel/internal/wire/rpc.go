@@ -47,14 +47,14 @@ const (
 	ExceptionUnimplemented ExceptionKind = 3
 )
 
-// Exception is a failed call, or the reason of an abort. It is an error.
-type Exception struct {
+// ExceptionError is a failed call, or the reason of an abort. It is an error.
+type ExceptionError struct {
 	Kind   ExceptionKind
 	Reason string
 }
 
 // Error returns the edge's own words.
-func (e *Exception) Error() string { return fmt.Sprintf("rpc exception: %s", e.Reason) }
+func (e *ExceptionError) Error() string { return fmt.Sprintf("rpc exception: %s", e.Reason) }
 
 // Target is what a call is made on: a capability that was received, or the one that an
 // unanswered question will return.
@@ -82,9 +82,9 @@ type Message struct {
 	Kind       Kind
 	ID         uint32 // question of a bootstrap, call or finish; answered question of a return
 	Call       Call
-	Exception  *Exception // of a return or an abort
-	Capability *uint32    // first capability of a return's table
-	KeepCaps   bool       // of a finish
+	Exception  *ExceptionError // of a return or an abort
+	Capability *uint32         // first capability of a return's table
+	KeepCaps   bool            // of a finish
 
 	payload view
 }
@@ -121,6 +121,7 @@ func Read(r io.Reader) (*Message, error) {
 		m.Exception, err = readException(body)
 	case KindFinish:
 		m.KeepCaps = body.bit(32)
+	default: // nothing in it that this side reads
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rpc message: %w", err)
@@ -189,9 +190,9 @@ func (m *Message) readResults(payload view) error {
 	return err
 }
 
-func readException(v view) (*Exception, error) {
+func readException(v view) (*ExceptionError, error) {
 	reason, err := v.text(0)
-	return &Exception{Kind: ExceptionKind(v.u16(4)), Reason: reason}, err
+	return &ExceptionError{Kind: ExceptionKind(v.u16(4)), Reason: reason}, err
 }
 
 // start begins a message and returns the position of its only pointer.
@@ -258,20 +259,20 @@ func EncodeCapability(answer, id uint32) []byte {
 }
 
 // EncodeException answers a call or bootstrap with a failure.
-func EncodeException(answer uint32, e Exception) []byte {
+func EncodeException(answer uint32, e ExceptionError) []byte {
 	w := &builder{}
 	e.encode(w, startReturn(w, answer, 1))
 	return w.frame()
 }
 
 // EncodeAbort ends the RPC connection with a reason.
-func EncodeAbort(e Exception) []byte {
+func EncodeAbort(e ExceptionError) []byte {
 	w := &builder{}
 	e.encode(w, start(w, KindAbort))
 	return w.frame()
 }
 
-func (e *Exception) encode(w *builder, at int) {
+func (e *ExceptionError) encode(w *builder, at int) {
 	data, ptr := w.structure(at, 1, 1)
 	le.PutUint16(w.b[data+4:], uint16(e.Kind))
 	w.text(ptr, e.Reason)

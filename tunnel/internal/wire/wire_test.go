@@ -151,14 +151,14 @@ func TestOtherBodies(t *testing.T) {
 }
 
 func TestExceptionsAndCapabilities(t *testing.T) {
-	m, err := Read(bytes.NewReader(EncodeException(4, Exception{ExceptionUnimplemented, "no such method"})))
+	m, err := Read(bytes.NewReader(EncodeException(4, ExceptionError{ExceptionUnimplemented, "no such method"})))
 	if err != nil || m.ID != 4 || m.Exception == nil || m.Exception.Kind != ExceptionUnimplemented {
 		t.Fatalf("got %+v, %v", m, err)
 	}
 	if got := m.Exception.Error(); got != "rpc exception: no such method" {
 		t.Fatalf("got %q", got)
 	}
-	m, err = Read(bytes.NewReader(EncodeAbort(Exception{Reason: "bye"})))
+	m, err = Read(bytes.NewReader(EncodeAbort(ExceptionError{Reason: "bye"})))
 	if err != nil || m.Kind != KindAbort || m.Exception.Reason != "bye" {
 		t.Fatalf("got %+v, %v", m, err)
 	}
