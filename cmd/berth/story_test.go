@@ -27,26 +27,35 @@ import (
 // TestStory runs the stories of testdata/story: the real program, Docker and OpenSSH.
 //
 //	serve [FLAGS]           start `berth up` on $STATE and wait until it answers; log in $WORK/gateway.log
-//	stop [SIGNAL]           end it (TERM) and wait until it is gone
+//	quit [SIGNAL]           end it (TERM) and wait until it is gone
 //	share VAR [FLAGS]       make a link: $VAR is its token, $VAR_ID its id
 //	key NAME                make a key pair $WORK/NAME
-//	wait SECONDS COMMAND…   run COMMAND until it succeeds
+//	until SECONDS COMMAND…  run COMMAND until it succeeds
 //	sums DIR…               print the checksums of what lies in each DIR; all must be equal
 //	image NAME DIR          make a Docker image from a directory, for one story
 //
-// ssh, scp, sftp and rsync find the gateway as the host "gw", through $CFG: `ssh -F $CFG
+// $PORT is the gateway's port. ssh, scp, sftp and rsync find the gateway as the host "gw", through $CFG: `ssh -F $CFG
 // -i k1 $A@gw`; nothing of the tester's own ssh set-up is used.
 func TestStory(t *testing.T) {
 	need(t, "docker", "docker", "version")
 	need(t, "openssh", "ssh", "-V")
-	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/story",
-		Setup: setUpStory,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": cmdServe, "stop": cmdStop, "share": cmdShare, "key": cmdKey,
-			"wait": cmdWait, "sums": cmdSums, "image": cmdImage,
-		},
-	})
+	for _, builtin := range []string{"cd", "cmp", "cp", "env", "exec", "exists", "grep", "kill", "rm", "skip", "stdin", "stop", "wait"} {
+		if storyCmds[builtin] != nil {
+			t.Fatalf("%q is testscript's own word: ours would never be called", builtin)
+		}
+	}
+	testscript.Run(t, testscript.Params{Dir: "testdata/story", Setup: setUpStory, Cmds: storyCmds})
+}
+
+// storyCmds are the words of a story that testscript does not know, one a line.
+var storyCmds = map[string]func(*testscript.TestScript, bool, []string){
+	"image": cmdImage,
+	"key":   cmdKey,
+	"quit":  cmdQuit,
+	"serve": cmdServe,
+	"share": cmdShare,
+	"sums":  cmdSums,
+	"until": cmdUntil,
 }
 
 // need skips a test for a missing tool, or fails it where REQUIRE names the tool.
@@ -97,6 +106,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	berth, err := exec.LookPath("berth")
 	ts.Check(err)
 	r.cmd = exec.Command(berth, args...)
+	ts.Setenv("PORT", strconv.Itoa(r.port))
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = ts.MkAbs("."), log, log
 	r.cmd.Env = append(os.Environ(), "HOME="+ts.MkAbs("."))
 	ts.Check(r.cmd.Start())
@@ -127,7 +137,7 @@ func exited(done chan struct{}) bool {
 	}
 }
 
-func cmdStop(ts *testscript.TestScript, neg bool, args []string) {
+func cmdQuit(ts *testscript.TestScript, neg bool, args []string) {
 	r := gatewayOf(ts)
 	signal := "TERM"
 	if len(args) > 0 {
@@ -188,9 +198,9 @@ func cmdKey(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
-		ts.Fatalf("usage: wait SECONDS COMMAND…")
+		ts.Fatalf("usage: until SECONDS COMMAND…")
 	}
 	seconds, err := strconv.Atoi(args[0])
 	ts.Check(err)
