@@ -2,6 +2,7 @@
 
 FUZZTIME ?= 60s
 UP_FLAGS ?=
+PEERS ?=
 
 GOLANGCI := v2.15.0
 GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
@@ -21,10 +22,10 @@ INTEGRATION := $(REQUIRE) go test -tags integration -count 1 -p 1 -timeout 20m
 SAY := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help up test build agent setup unit script integration golden fuzz bench fmt lint docs check vuln release clean
+.PHONY: help up test build agent setup unit script integration golden fuzz bench bench-peers fmt lint docs check vuln release clean
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: setup build ## Install what is missing, build, start the gateway and print a link
 	@if $(SUDO) bin/berth ls >/dev/null 2>&1; then \
@@ -75,12 +76,17 @@ bench: agent ## Measure, ten counts, into docs/bench
 	@mkdir -p docs/bench
 	{ uname -srm; go version; nproc; go test -run '^$$' -bench . -benchmem -count 10 ./...; } | tee docs/bench/$$(date +%F).txt
 
+bench-peers: ## Measure Berth beside sshd in a container, into docs/bench; PEERS=-peers-quick tries
+	@container/setup.sh tests
+	@$(MAKE) --no-print-directory build
+	go test -tags peers -count 1 -timeout 60m -run '^TestPeers$$' ./cmd/berth -v -args -peers-out $(CURDIR)/docs/bench $(PEERS)
+
 fmt: ## Format the code
 	$(GOFUMPT) -w cmd gateway tunnel container $(wildcard tui)
 	$(GOIMPORTS) -w cmd gateway tunnel container $(wildcard tui)
 
 lint: agent $(LINT) ## Vet and lint, formatting included
-	$(LINT) run --build-tags integration ./...
+	$(LINT) run --build-tags integration,peers ./...
 
 $(LINT):
 	$(SAY) 'building golangci-lint $(GOLANGCI), once; this takes some minutes'
