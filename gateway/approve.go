@@ -37,31 +37,99 @@ func (b *bell) wake() {
 	}
 }
 
-// waiting notes that g wants in and the host has to say so.
-func (s *Server) waiting(l link.Link, g link.Guest, c *doorConn) {
-	s.note(Event{Event: "link.waiting", Link: l.ID, Key: g.Fingerprint, Address: c.RemoteAddr().String()})
-}
-
-// claimed notes a link's first use.
-func (s *Server) claimed(l link.Link, g link.Guest, c *doorConn) {
-	s.note(Event{Event: "link.claimed", Link: l.ID, Key: g.Fingerprint, Address: c.RemoteAddr().String()})
+// claimed notes who a token now belongs to: the link's own token, or a companion's.
+func (e *entry) claimed(l link.Link, h link.Hash, g link.Guest) {
+	what := "link.claimed"
+	if l.Grants[0].Hash != h {
+		what = "link.joined"
+	}
+	e.s.note(Event{Event: what, Link: l.ID, Key: g.Fingerprint, Address: e.conn.RemoteAddr().String()})
 }
 
 // awaitApproval tries the claim again whenever the host approves something. The approval binds
-// the waiting key by itself, so a guest who is gone by then loses nothing.
-func (s *Server) awaitApproval(ctx context.Context, h link.Hash, g link.Guest) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(ctx, approvalTimeout)
+// the waiting key by itself, so a guest who is gone by then loses nothing. However it ends
+// without one, the connection gets no second wait for its next key.
+func (e *entry) awaitApproval(h link.Hash, g link.Guest) (link.Link, bool, error) {
+	asked, _, _ := e.s.Book.ByToken(h)
+	v := e.s.live(asked.ID)
+	if v == nil {
+		return link.Link{}, false, errShutdown
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, approvalTimeout)
 	defer cancel()
+	ctx, turnAway := context.WithCancelCause(ctx)
+	defer v.waiters.add(turnAway)()
+	e.s.note(Event{Event: "link.waiting", Link: asked.ID, Key: g.Fingerprint, Address: e.conn.RemoteAddr().String()})
+	e.tell("berth: waiting for the host to approve " + g.Fingerprint + " …\n")
 	for {
-		rung := s.approved.wait()
-		l, err := s.Book.Claim(h, g)
+		rung := e.s.approved.wait()
+		l, bound, err := e.s.Book.Claim(h, g)
 		if !errors.Is(err, link.ErrWaiting) {
-			return l, err
+			return l, bound, err
 		}
 		select {
 		case <-rung:
+			continue
 		case <-ctx.Done():
-			return link.Link{}, link.ErrWaiting
 		}
+		err = errNotYet
+		if errors.Is(context.Cause(ctx), errTurnedAway) {
+			err = errTurnedAway
+		}
+		e.close(err)
+		return link.Link{}, false, err
 	}
+}
+
+// close has every further key on this connection refused as cause.
+func (e *entry) close(cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = cause
+}
+
+// waiters are the logins that wait for the host's approval of one link.
+type waiters struct {
+	mu   sync.Mutex
+	all  map[int]context.CancelCauseFunc
+	next int
+}
+
+// add notes a login that waits; done forgets it.
+func (w *waiters) add(turnAway context.CancelCauseFunc) (done func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = make(map[int]context.CancelCauseFunc)
+	}
+	n := w.next
+	w.next++
+	w.all[n] = turnAway
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.all, n)
+		turnAway(nil)
+	}
+}
+
+// turnAway refuses everyone who waits and returns how many they were.
+func (w *waiters) turnAway() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, refuse := range w.all {
+		refuse(errTurnedAway)
+	}
+	return len(w.all)
+}
+
+// turnAway refuses the guest who waits for approval, and forgets them if they are gone. It
+// returns how many were turned away.
+func (v *live) turnAway() int {
+	n := v.waiters.turnAway()
+	if g, ok := v.s.Book.Pending(v.id); ok {
+		v.s.Book.Withdraw(v.id, g)
+		n = max(n, 1)
+	}
+	return n
 }

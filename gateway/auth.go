@@ -17,7 +17,8 @@ type entry struct {
 	ctx  ssh.Context
 
 	mu   sync.Mutex
-	told bool // a refused guest reads one reason, not one a key
+	told bool  // a refused guest reads one reason, not one a key
+	over error // every further try on this connection is refused with this
 }
 
 type sessionKey struct{}
@@ -37,7 +38,7 @@ func (e *entry) banner(meta gossh.ConnMetadata) string {
 // offered answers whether this key could be used. It decides nothing: a key that is merely
 // offered proves nothing (see proved).
 func (e *entry) offered(meta gossh.ConnMetadata, key gossh.PublicKey) (*gossh.Permissions, error) {
-	if err := e.check(meta, guestOf(key)); err != nil && !errors.Is(err, link.ErrWaiting) {
+	if err := e.check(meta, guestOf(key)); refused(err) {
 		return nil, e.refuse(err)
 	}
 	return &gossh.Permissions{}, nil
@@ -51,7 +52,7 @@ func (e *entry) proved(meta gossh.ConnMetadata, key gossh.PublicKey, _ *gossh.Pe
 // keyless lets in a guest who has no usable key. Zero prompts: OpenSSH answers by itself, but it
 // does answer, so that a dropped connection claims nothing.
 func (e *entry) keyless(meta gossh.ConnMetadata, ask gossh.KeyboardInteractiveChallenge) (*gossh.Permissions, error) {
-	if err := e.check(meta, keylessGuest); err != nil && !errors.Is(err, link.ErrWaiting) {
+	if err := e.check(meta, keylessGuest); refused(err) {
 		return nil, e.refuse(err)
 	}
 	if _, err := ask("", "", nil, nil); err != nil {
@@ -59,6 +60,9 @@ func (e *entry) keyless(meta gossh.ConnMetadata, ask gossh.KeyboardInteractiveCh
 	}
 	return e.enter(meta, keylessGuest)
 }
+
+// refused reports whether a login need not go on. One that has to wait for the host does.
+func refused(err error) bool { return err != nil && !errors.Is(err, link.ErrWaiting) }
 
 // keylessGuest is a guest with nothing but the token.
 var keylessGuest = link.Guest{Fingerprint: link.NoKey}
@@ -74,17 +78,23 @@ func guestOf(key gossh.PublicKey) link.Guest {
 
 // check says what would become of g with this token, and changes nothing.
 func (e *entry) check(meta gossh.ConnMetadata, g link.Guest) error {
+	e.mu.Lock()
+	over := e.over
+	e.mu.Unlock()
+	if over != nil {
+		return over
+	}
 	if err := e.s.guard.allowed(e.conn); err != nil {
 		return err
 	}
 	token, err := link.Parse(meta.User())
 	if err != nil {
-		e.s.guard.guessed(e.conn)
+		e.s.guard.guessed(e.conn, meta.User())
 		return link.ErrUnknown
 	}
 	err = e.s.Book.Check(token.Hash(), g)
 	if errors.Is(err, link.ErrUnknown) {
-		e.s.guard.guessed(e.conn)
+		e.s.guard.guessed(e.conn, meta.User())
 	}
 	return err
 }
@@ -110,18 +120,15 @@ func (e *entry) enter(meta gossh.ConnMetadata, g link.Guest) (*gossh.Permissions
 // claim binds the token to g. Where the host wants to confirm the first use, it waits a while
 // for them; a guest who gave up by then has lost nothing, approval binds their key.
 func (e *entry) claim(token link.Token, g link.Guest) (link.Link, error) {
-	before, _, _ := e.s.Book.ByToken(token.Hash())
-	l, err := e.s.Book.Claim(token.Hash(), g)
+	l, bound, err := e.s.Book.Claim(token.Hash(), g)
 	if errors.Is(err, link.ErrWaiting) {
-		e.s.waiting(before, g, e.conn)
-		e.tell("berth: waiting for the host to approve " + g.Fingerprint + " …\n")
-		l, err = e.s.awaitApproval(e.ctx, token.Hash(), g)
+		l, bound, err = e.awaitApproval(token.Hash(), g)
 	}
 	if err != nil {
 		return link.Link{}, err
 	}
-	if before.State == link.Open && l.State == link.Claimed {
-		e.s.claimed(l, g, e.conn)
+	if bound {
+		e.claimed(l, token.Hash(), g)
 	}
 	return l, nil
 }

@@ -12,7 +12,7 @@ type doorConn struct {
 	net.Conn
 	door    string
 	in, out atomic.Int64 // bytes from and to the guest, encrypted as they are
-	guessed atomic.Bool  // this connection was counted as a wrong link
+	guess   [32]byte     // hash of the last wrong link; guard.mu
 
 	mu      sync.Mutex
 	closers []func()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/sha256"
 	"net"
 	"net/netip"
 	"slices"
@@ -101,13 +102,16 @@ func (g *guard) allowed(c *doorConn) error {
 	return nil
 }
 
-// guessed counts a wrong link, once a connection.
-func (g *guard) guessed(c *doorConn) {
-	if c.guessed.Swap(true) {
-		return
-	}
+// guessed counts a wrong link. A client offers it again with each of its keys, which is one
+// guess; one that tries others over the same connection makes more.
+func (g *guard) guessed(c *doorConn, name string) {
+	guess := sha256.Sum256([]byte(name))
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if c.guess == guess {
+		return
+	}
+	c.guess = guess
 	now := g.now()
 	source := sourceOf(c.RemoteAddr())
 	e := g.guesses[source]

@@ -140,8 +140,8 @@ func (s *Server) Extend(_ context.Context, ref string, by time.Duration) (LinkVi
 	return s.view(l), nil
 }
 
-// Kick closes the connections of a link, or one session, and keeps the link. It returns how
-// many were closed.
+// Kick closes the connections of a link, or one session, and keeps the link. A guest who waits
+// for approval is turned away, even if they are gone by now. It returns how many were closed.
 func (s *Server) Kick(_ context.Context, ref string) (int, error) {
 	const why = "the host closed this connection; your link stays good"
 	for _, v := range s.snapshot() {
@@ -162,7 +162,7 @@ func (s *Server) Kick(_ context.Context, ref string) (int, error) {
 		return 0, nil
 	}
 	s.note(Event{Event: "session.kicked", Link: l.ID})
-	return v.closeSessions(why), nil
+	return v.turnAway() + v.closeSessions(why), nil
 }
 
 // Approve lets the guest in who waits for it, or the next one who comes.

@@ -19,7 +19,8 @@ type live struct {
 	stop context.CancelFunc // ends keep
 	kept chan struct{}      // closed when keep has returned
 
-	bell bell // rung when state or agent change
+	bell    bell // rung when state, agent or sessions change
+	waiters waiters
 
 	mu       sync.Mutex
 	agent    *container.Agent // nil until its socket is made
@@ -269,6 +270,28 @@ func (v *live) setState(state string, failure error) {
 	v.bell.wake()
 }
 
+// leaving is how long a login waits for a place whose connection was closed a moment ago: the
+// next command of a script is often here before the last one's end is.
+const leaving = 500 * time.Millisecond
+
+// admit takes a place for a session once there is one.
+func (v *live) admit(ctx context.Context, sess *session, limit int) error {
+	ctx, cancel := context.WithTimeout(ctx, leaving)
+	defer cancel()
+	for {
+		changed := v.bell.wait()
+		err := v.add(sess, limit)
+		if !errors.Is(err, errFull) && !errors.Is(err, errBusy) {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 // add takes a place for a session, within the link's limit. A guest without a key has one
 // connection at a time on each of their tokens.
 func (v *live) add(sess *session, limit int) error {
@@ -293,6 +316,7 @@ func (v *live) drop(sess *session) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.sessions, sess.id)
+	v.bell.wake()
 }
 
 func (v *live) list() []*session {

@@ -10,11 +10,13 @@ import (
 
 // Refusals that are not the book's.
 var (
-	errGuessing = errors.New("too many wrong links from this address")
-	errFull     = errors.New("too many sessions")
-	errBusy     = errors.New("a guest without a key has one connection at a time")
-	errNotReady = errors.New("the container is not ready")
-	errShutdown = errors.New("the gateway is stopping")
+	errGuessing   = errors.New("too many wrong links from this address")
+	errNotYet     = errors.New("not approved in time")
+	errTurnedAway = errors.New("turned away by the host")
+	errFull       = errors.New("too many sessions")
+	errBusy       = errors.New("a guest without a key has one connection at a time")
+	errNotReady   = errors.New("the container is not ready")
+	errShutdown   = errors.New("the gateway is stopping")
 )
 
 // reason is the one plain line a refused guest reads. It tells someone who only guesses
@@ -36,7 +38,9 @@ func reason(err error) string {
 		return "this link was already claimed with another key; use that key, or ask the host for a new link"
 	case errors.Is(err, link.ErrKeyless):
 		return "" // the client goes on without its key, which is how this link was claimed
-	case errors.Is(err, link.ErrWaiting):
+	case errors.Is(err, errTurnedAway):
+		return "the host did not let you in; ask them, then run the same command again"
+	case errors.Is(err, errNotYet):
 		return "the host has not approved you yet; run the same command again in a moment"
 	case errors.Is(err, errFull):
 		return "too many sessions on this link; close one and try again"

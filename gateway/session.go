@@ -59,7 +59,7 @@ func (s *Server) open(l link.Link, o openOptions) (*session, error) {
 		client: strings.TrimPrefix(o.client, "SSH-2.0-"), since: s.Now(), channels: make(map[*channel]string),
 		forwards: forwards{open: make(map[string]*container.Listener)},
 	}
-	if err := v.add(sess, l.Terms.Sessions); err != nil {
+	if err := v.admit(o.ctx, sess, l.Terms.Sessions); err != nil {
 		return nil, err
 	}
 	o.conn.onClose(func() {

@@ -34,7 +34,7 @@ func printLinks(w io.Writer, all []gateway.LinkView) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tNAME\tSTATE\tGUEST\tUNTIL\tSESSIONS\tCONTAINER")
 	for _, l := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", l.ID, l.Name, stateText(l), orDash(l.Guest), until(l), len(l.Sessions), l.Container)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", l.ID, l.Name, stateText(l), orDash(l.Guest), until(l), len(l.Sessions), clean(l.Container))
 	}
 	_ = t.Flush()
 }
@@ -67,7 +67,7 @@ func showCommand(a *app) *cobra.Command {
 
 func printLink(w io.Writer, l gateway.LinkView) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, value) }
+	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, clean(value)) } // guests choose what their forwards are called
 	row("link", l.ID)
 	row("name", l.Name)
 	row("state", stateText(l))
@@ -160,6 +160,7 @@ func extendCommand(a *app) *cobra.Command {
 func kickCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "kick LINK|SESSION", Short: "Close connections and keep the link", Args: oneArg("link or session"),
+		Long: "Close a link's connections, or one, and keep the link. A guest who waits for approval is turned away.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := a.client(cmd).Kick(cmd.Context(), args[0])
 			if err != nil {

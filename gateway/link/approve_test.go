@@ -11,7 +11,7 @@ import (
 // waitFor has a guest ask for a link that needs approval.
 func waitFor(t *testing.T, b *book, h link.Hash, g link.Guest) {
 	t.Helper()
-	if _, err := b.Claim(h, g); !errors.Is(err, link.ErrWaiting) {
+	if _, _, err := b.Claim(h, g); !errors.Is(err, link.ErrWaiting) {
 		t.Fatalf("claim: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func bigBook(b *testing.B) *Store {
 	for n := range manyLinks {
 		addLink(b, s, n)
 		if n%2 == 0 {
-			if _, err := s.Claim(benchHash(n), Guest{Key: []byte("key")}); err != nil {
+			if _, _, err := s.Claim(benchHash(n), Guest{Key: []byte("key")}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -57,7 +57,7 @@ func BenchmarkClaim(b *testing.B) {
 		n++
 		addLink(b, s, n)
 		b.StartTimer()
-		if _, err := s.Claim(benchHash(n), Guest{Key: []byte("key")}); err != nil {
+		if _, _, err := s.Claim(benchHash(n), Guest{Key: []byte("key")}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -69,7 +69,7 @@ func BenchmarkClaimAgain(b *testing.B) {
 	g := Guest{Key: []byte("key")}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Claim(benchHash(4000), g); err != nil {
+		if _, _, err := s.Claim(benchHash(4000), g); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -97,7 +97,7 @@ func BenchmarkByTokenWhileClaiming(b *testing.B) {
 			case <-stop:
 				return
 			default:
-				_, _ = s.Claim(benchHash(n), Guest{})
+				_, _, _ = s.Claim(benchHash(n), Guest{})
 			}
 		}
 	}()

@@ -117,7 +117,7 @@ func (b *book) get(id string) link.Link {
 // claim claims and must succeed.
 func (b *book) claim(h link.Hash, g link.Guest) link.Link {
 	b.t.Helper()
-	l, err := b.Claim(h, g)
+	l, _, err := b.Claim(h, g)
 	if err != nil {
 		b.t.Fatal(err)
 	}

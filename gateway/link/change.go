@@ -33,31 +33,31 @@ func (s *Store) Add(l Link) error {
 
 // Claim lets the guest g in by the token with hash h, and the first time binds the grant
 // to them: one step, durable when it returns. Call it only for a guest whose key has been
-// verified, or who has none. It returns the link, or ErrUnknown, an *EndedError,
-// ErrClaimed, ErrKeyless, ErrWaiting or ErrDurable. A guest who was let in before is let
-// in again without a write.
-func (s *Store) Claim(h Hash, g Guest) (Link, error) {
+// verified, or who has none. It returns the link, and whether it was this call that bound
+// the grant; or ErrUnknown, an *EndedError, ErrClaimed, ErrKeyless, ErrWaiting or
+// ErrDurable. A guest who was let in before is let in again without a write.
+func (s *Store) Claim(h Hash, g Guest) (l Link, bound bool, err error) {
 	l, n, ok := s.ByToken(h)
 	if !ok {
-		return Link{}, ErrUnknown
+		return Link{}, false, ErrUnknown
 	}
 	bind, err := l.admit(n, g, s.clock())
 	switch {
 	case errors.Is(err, ErrWaiting), bind:
 		return s.claim(h, g)
 	case err != nil:
-		return Link{}, err
+		return Link{}, false, err
 	}
-	return l, nil
+	return l, false, nil
 }
 
 // claim decides once more, now that nobody else can change the link, and writes.
-func (s *Store) claim(h Hash, g Guest) (Link, error) {
+func (s *Store) claim(h Hash, g Guest) (Link, bool, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	l, n, ok := s.ByToken(h)
 	if !ok {
-		return Link{}, ErrUnknown
+		return Link{}, false, ErrUnknown
 	}
 	now := s.clock()
 	bind, err := l.admit(n, g, now)
@@ -65,13 +65,14 @@ func (s *Store) claim(h Hash, g Guest) (Link, error) {
 		if errors.Is(err, ErrWaiting) {
 			s.wait(l.ID, g)
 		}
-		return Link{}, err
+		return Link{}, false, err
 	}
 	if !bind {
-		return l, nil
+		return l, false, nil
 	}
 	l.bind(n, g, now)
-	return s.put(l, nil)
+	l, err = s.put(l, nil)
+	return l, err == nil, err
 }
 
 // wait remembers who asked for approval. The first one stays: otherwise a stranger could

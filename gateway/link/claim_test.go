@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func TestClaimRace(t *testing.T) {
 	for i := range guests {
 		wg.Go(func() {
 			<-ready
-			_, errs[i] = b.Claim(h, guestNumber(i))
+			_, _, errs[i] = b.Claim(h, guestNumber(i))
 		})
 	}
 	close(ready)
@@ -94,14 +95,22 @@ func TestClaimRaceWithoutKeys(t *testing.T) {
 	b := newBook(t)
 	h := b.add(theID)
 	var wg sync.WaitGroup
+	var bound atomic.Int32
 	for range 16 {
 		wg.Go(func() {
-			if _, err := b.Claim(h, nobody); err != nil {
+			_, first, err := b.Claim(h, nobody)
+			if err != nil {
 				t.Errorf("claim: %v", err)
+			}
+			if first {
+				bound.Add(1)
 			}
 		})
 	}
 	wg.Wait()
+	if bound.Load() != 1 {
+		t.Errorf("%d of them bound the link", bound.Load())
+	}
 	if l := b.get(theID); len(l.Grants) != 1 || l.Grants[0].Guest.Fingerprint != link.NoKey {
 		t.Errorf("grants: %+v", l.Grants)
 	}
@@ -115,7 +124,7 @@ func TestVerbRace(t *testing.T) {
 		h := b.add(theID)
 		var wg sync.WaitGroup
 		for i := range 4 {
-			wg.Go(func() { _, _ = b.Claim(h, guestNumber(i)) })
+			wg.Go(func() { _, _, _ = b.Claim(h, guestNumber(i)) })
 			wg.Go(func() { _ = b.Companion(theID, hashOf(fmt.Sprint("companion ", i))) })
 			wg.Go(func() { _, _ = b.Extend(theID, time.Minute) })
 			wg.Go(func() { _, _, _, _, _ = b.List(), b.Due(b.clock()), b.Next(), b.content(), b.Check(h, ann) })
@@ -204,7 +213,7 @@ func TestClockSetBack(t *testing.T) {
 	b.end(theID, link.Expired)
 	for range 2 {
 		b.advance(-4 * time.Hour) // before the link was made, after the second time
-		if _, err := b.Claim(h, ann); !errors.Is(err, link.ErrExpired) {
+		if _, _, err := b.Claim(h, ann); !errors.Is(err, link.ErrExpired) {
 			t.Errorf("at %v: %v", b.clock(), err)
 		}
 		if _, err := b.Extend(theID, time.Hour); !errors.Is(err, link.ErrEnded) {

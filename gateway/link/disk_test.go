@@ -87,7 +87,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("spare %d: %v", spare, full)
 		}
 		for name, verb := range map[string]func() error{
-			"claim":     func() error { _, err := b.Claim(open, bob); return err },
+			"claim":     func() error { _, _, err := b.Claim(open, bob); return err },
 			"end":       func() error { _, err := b.End("ends2345", link.Revoked); return err },
 			"companion": func() error { return b.Companion("used2345", hashOf("companion")) },
 		} {
@@ -104,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 		}
 
 		free()
-		if _, err := b.Claim(open, bob); err != nil {
+		if _, _, err := b.Claim(open, bob); err != nil {
 			t.Errorf("spare %d: with space again: %v", spare, err)
 		}
 		if err := b.Add(newLink("last2345", b.clock())); err != nil {

@@ -90,8 +90,12 @@ func TestTokenIsNotInTheFile(t *testing.T) {
 	var said bytes.Buffer
 	say := func(err error) { fmt.Fprintf(&said, "%v %+v %#v\n", err, err, err) }
 	try := func(_ link.Link, err error) { say(err) }
-	try(b.Claim(hash, ann))
-	try(b.Claim(hash, bob))
+	claim := func(h link.Hash, g link.Guest) {
+		_, _, err := b.Claim(h, g)
+		say(err)
+	}
+	claim(hash, ann)
+	claim(hash, bob)
 	try(b.Find(first.Reveal()))
 	try(b.Approve(first.Reveal()))
 	try(b.Extend(first.Reveal(), time.Hour))
@@ -101,9 +105,9 @@ func TestTokenIsNotInTheFile(t *testing.T) {
 	say(b.Companion(theID, extra))
 	say(b.PutReceipt(first.Reveal(), []byte(first.Reveal())))
 	say(b.Add(newLink(theID, b.clock())))
-	try(b.Claim(extra, bob))
+	claim(extra, bob)
 	try(b.End(theID, link.Finished))
-	try(b.Claim(hash, ann))
+	claim(hash, ann)
 	b.receipt(theID)
 	_, err := link.Parse(first.Reveal() + "x")
 	say(err)

@@ -35,7 +35,7 @@ var situations = []struct {
 		[]error{link.ErrWaiting, link.ErrWaiting, link.ErrWaiting, link.ErrOpen, nil, nil, nil, link.ErrAlive},
 	},
 	{
-		"ann waits", func(b *book) { _, _ = b.Claim(b.add(theID, requireApproval), ann) },
+		"ann waits", func(b *book) { _, _, _ = b.Claim(b.add(theID, requireApproval), ann) },
 		[]error{link.ErrWaiting, link.ErrWaiting, link.ErrWaiting, link.ErrOpen, nil, nil, nil, link.ErrAlive},
 	},
 	{
@@ -43,7 +43,7 @@ var situations = []struct {
 		[]error{nil, nil, nil, link.ErrOpen, nil, nil, nil, link.ErrAlive},
 	},
 	{
-		"approved for ann", func(b *book) { _, _ = b.Claim(b.add(theID, requireApproval), ann); b.approve(theID) },
+		"approved for ann", func(b *book) { _, _, _ = b.Claim(b.add(theID, requireApproval), ann); b.approve(theID) },
 		[]error{nil, link.ErrClaimed, link.ErrClaimed, nil, nil, nil, nil, link.ErrAlive},
 	},
 	{
@@ -118,7 +118,7 @@ func claimAs(b *book, g link.Guest) error {
 	if after := b.content(); after != before {
 		b.t.Errorf("Check changed the book:\n%s\nto\n%s", before, after)
 	}
-	_, err := b.Claim(firstToken, g)
+	_, _, err := b.Claim(firstToken, g)
 	if (said == nil) != (err == nil) || said != nil && said.Error() != err.Error() {
 		b.t.Errorf("Check said %v, Claim %v", said, err)
 	}

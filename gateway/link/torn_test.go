@@ -51,7 +51,7 @@ func TestFailedWriteChangesNothing(t *testing.T) {
 			t.Errorf("%s: %v", verb, err)
 		}
 	}
-	_, err := s.Claim(Hash{1}, Guest{})
+	_, _, err := s.Claim(Hash{1}, Guest{})
 	must("claim", err)
 	_, err = s.Extend("abcd2345", time.Minute)
 	must("extend", err)
@@ -67,7 +67,7 @@ func TestFailedWriteChangesNothing(t *testing.T) {
 	}
 
 	s.commit = working
-	if _, err := s.Claim(Hash{1}, Guest{}); err != nil {
+	if _, _, err := s.Claim(Hash{1}, Guest{}); err != nil {
 		t.Fatal(err)
 	}
 	s.commit = broken
@@ -101,7 +101,7 @@ func TestApprovalSurvivesAFailedWrite(t *testing.T) {
 	if err := s.Add(asks); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Claim(Hash{2}, Guest{}); !errors.Is(err, ErrWaiting) {
+	if _, _, err := s.Claim(Hash{2}, Guest{}); !errors.Is(err, ErrWaiting) {
 		t.Fatal(err)
 	}
 	s.commit = broken
@@ -125,7 +125,7 @@ func TestDoubtfulWriteStopsTheBook(t *testing.T) {
 		t.Errorf("the end was reported as failed, the link is %v", l.State)
 	}
 	s.commit = s.db.Update
-	_, err := s.Claim(Hash{1}, Guest{})
+	_, _, err := s.Claim(Hash{1}, Guest{})
 	if !errors.Is(err, ErrDurable) || !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "restart") {
 		t.Errorf("a claim on top of it: %v", err)
 	}
@@ -146,7 +146,7 @@ func TestClosedBook(t *testing.T) {
 	if _, ok := s.Get("abcd2345"); !ok {
 		t.Error("the link is not there")
 	}
-	if _, err := s.Claim(Hash{1}, Guest{}); !errors.Is(err, ErrDurable) {
+	if _, _, err := s.Claim(Hash{1}, Guest{}); !errors.Is(err, ErrDurable) {
 		t.Errorf("claim: %v", err)
 	}
 	if _, err := s.Receipts(); err == nil {
@@ -186,11 +186,11 @@ func TestPruneKeepsReceipts(t *testing.T) {
 func TestPanicInAWrite(t *testing.T) {
 	s := failing(t, false)
 	s.commit = func(func(*bbolt.Tx) error) error { panic("page 7 is broken") }
-	if _, err := s.Claim(Hash{1}, Guest{}); !errors.Is(err, ErrDurable) || !errors.Is(err, ErrDamaged) {
+	if _, _, err := s.Claim(Hash{1}, Guest{}); !errors.Is(err, ErrDurable) || !errors.Is(err, ErrDamaged) {
 		t.Fatalf("claim: %v", err)
 	}
 	s.commit = s.db.Update
-	if _, err := s.Claim(Hash{1}, Guest{}); !errors.Is(err, ErrDurable) {
+	if _, _, err := s.Claim(Hash{1}, Guest{}); !errors.Is(err, ErrDurable) {
 		t.Errorf("claim after it: %v", err)
 	}
 	if l, _ := s.Get("abcd2345"); l.State != Open {
