@@ -49,7 +49,7 @@ func printReceipts(w io.Writer, all []gateway.Receipt) {
 	for _, r := range all {
 		fmt.Fprintf(w, "%s  %s  %s\n", r.Name, r.Reason, when(r.Ended))
 		for _, i := range r.Items {
-			fmt.Fprintf(w, "  %s  %-14s %s\n", map[bool]string{true: "pass", false: "FAIL"}[i.OK], i.Name, i.Detail)
+			fmt.Fprintf(w, "  %s  %-14s %s\n", map[bool]string{true: "pass", false: "FAIL"}[i.OK], i.Name, clean(i.Detail))
 		}
 	}
 }
