@@ -22,7 +22,8 @@ type Server struct {
 	Book     *link.Store // every link; the caller closes it after Shutdown
 	Boxes    boxes       // the container room
 	Defaults func() ShareRequest
-	Doors    func(token string) []DoorView // the lines that work now; if nil, none
+	Doors    func(token string) []DoorView // the lines that work now, shortest first; if nil, none
+	Ways     func() []DoorState            // how each door is; if nil, none
 	Log      *slog.Logger                  // if nil, slog.Default
 	Now      func() time.Time              // if nil, time.Now
 

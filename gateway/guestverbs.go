@@ -52,12 +52,14 @@ func (s *Server) invite(l link.Link) (string, error) {
 		return "", errors.New("the host could not write the invitation down, try again")
 	}
 	s.note(Event{Event: "link.invited", Link: l.ID})
-	lines := []string{token.Reveal()}
+	var lines []string
 	if s.Doors != nil {
-		lines = nil
 		for _, d := range s.Doors(token.Reveal()) {
 			lines = append(lines, d.SSH)
 		}
+	}
+	if len(lines) == 0 { // no door is open at the moment
+		lines = []string{token.Reveal()}
 	}
 	return strings.Join(lines, "\n"), nil
 }

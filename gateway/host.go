@@ -23,14 +23,27 @@ type ShareResult struct {
 	HostKey HostKey    `json:"host_key"`
 }
 
-// DoorView is one way in with the lines a guest types.
+// DoorView is one way in with the lines a guest types. Several may lead through one door.
 type DoorView struct {
 	Name string `json:"name"`
 	Host string `json:"host"`
 	Port int    `json:"port"`
+	Via  string `json:"via,omitempty"` // the program a guest needs beside ssh
 	SSH  string `json:"ssh"`
 	SCP  string `json:"scp"`
 	SFTP string `json:"sftp"`
+}
+
+// DoorState is how a door is.
+type DoorState struct {
+	Name     string    `json:"name"`
+	State    string    `json:"state"` // connecting, up, down
+	Why      string    `json:"why,omitempty"`
+	Hint     string    `json:"hint,omitempty"`
+	At       string    `json:"at,omitempty"` // where it leads
+	Since    time.Time `json:"since"`
+	BytesIn  int64     `json:"bytes_in"` // from guests, encrypted as they are
+	BytesOut int64     `json:"bytes_out"`
 }
 
 // HostKey is what a guest may compare before they trust the gateway.
@@ -56,6 +69,7 @@ type LinkView struct {
 	Container string        `json:"container"`         // starting, ready, stopped, failed: …, gone
 	Pending   string        `json:"pending,omitempty"` // fingerprint waiting for approval
 	Terms     link.Terms    `json:"terms"`
+	Doors     []DoorState   `json:"doors"` // by which a guest may come
 	Sessions  []SessionView `json:"sessions"`
 }
 

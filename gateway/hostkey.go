@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
@@ -80,17 +82,26 @@ func writeDurable(path string, data []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// HostKey describes the key a guest should meet, for the given address.
-func (s *Server) hostKeyView(host string, port int) HostKey {
+// hostKeyView describes the key a guest should meet, at whichever of these doors.
+func (s *Server) hostKeyView(doors []DoorView) HostKey {
 	pub := s.keys[0].PublicKey()
-	name := host
-	if port != 22 {
-		name = fmt.Sprintf("[%s]:%d", host, port)
+	var names []string
+	for _, d := range doors {
+		name := d.Host
+		if d.Port != 22 {
+			name = fmt.Sprintf("[%s]:%d", d.Host, d.Port)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		names = []string{"berth"} // no door is open yet: the host puts in the name
 	}
 	return HostKey{
 		Type:        pub.Type(),
 		Fingerprint: gossh.FingerprintSHA256(pub),
-		KnownHosts:  name + " " + string(trimLine(gossh.MarshalAuthorizedKey(pub))),
+		KnownHosts:  strings.Join(names, ",") + " " + string(trimLine(gossh.MarshalAuthorizedKey(pub))),
 	}
 }
 

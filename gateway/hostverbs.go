@@ -37,14 +37,10 @@ func (s *Server) Share(ctx context.Context, req ShareRequest) (ShareResult, erro
 		return ShareResult{}, fmt.Errorf("share: %w", err)
 	}
 	res := ShareResult{Link: s.view(l), Token: token.Reveal(), Doors: []DoorView{}}
-	host, port := "", 0
 	if s.Doors != nil {
 		res.Doors = s.Doors(res.Token)
 	}
-	if len(res.Doors) > 0 {
-		host, port = res.Doors[0].Host, res.Doors[0].Port
-	}
-	res.HostKey = s.hostKeyView(host, port)
+	res.HostKey = s.hostKeyView(res.Doors)
 	return res, nil
 }
 

@@ -14,7 +14,7 @@ func (s *Server) view(l link.Link) LinkView {
 	v := LinkView{
 		ID: l.ID, Name: l.Name, State: l.State, Reason: l.Reason, Image: l.Terms.Image, GPU: l.Terms.GPU,
 		CreatedAt: l.CreatedAt, ClaimBy: l.ClaimBy, ClaimedAt: known(l.ClaimedAt), EndsAt: known(l.EndsAt),
-		Guest: guestName(l), Terms: l.Terms, Container: boxGone, Sessions: []SessionView{},
+		Guest: guestName(l), Terms: l.Terms, Container: boxGone, Doors: s.doorStates(), Sessions: []SessionView{},
 	}
 	if l.State == link.Open {
 		if g, ok := s.Book.Pending(l.ID); ok {
@@ -34,6 +34,16 @@ func (s *Server) view(l link.Link) LinkView {
 		slices.SortFunc(v.Sessions, func(a, b SessionView) int { return a.Since.Compare(b.Since) })
 	}
 	return v
+}
+
+// ListDoors returns how each door is.
+func (s *Server) ListDoors(context.Context) ([]DoorState, error) { return s.doorStates(), nil }
+
+func (s *Server) doorStates() []DoorState {
+	if s.Ways == nil {
+		return []DoorState{}
+	}
+	return s.Ways()
 }
 
 func known(t time.Time) *time.Time {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -13,11 +13,14 @@ import (
 type Direct struct {
 	Addr      string // where to listen, host:port; port 0 takes a free one
 	Advertise string // the name or address that guests are told; if empty, found from Addr and the machine's networks
+	// Proxies are load balancers that say in a PROXY protocol header, version 1 or 2, where a
+	// guest comes from. They have to; nobody else is believed.
+	Proxies []netip.Prefix
 
-	mu   sync.Mutex
-	ln   net.Listener
-	host string
-	port int
+	mu    sync.Mutex
+	ln    net.Listener
+	hosts []string
+	port  int
 }
 
 // Name is direct.
@@ -31,15 +34,17 @@ func (d *Direct) Listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open direct door: %w", err)
 	}
-	host, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
+	at, ok := ln.Addr().(*net.TCPAddr)
+	if !ok {
 		_ = ln.Close()
-		return nil, fmt.Errorf("open direct door: %w", err)
+		return nil, fmt.Errorf("open direct door: %s is no TCP address", ln.Addr())
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ln, d.host = ln, d.advertised(host)
-	d.port, _ = strconv.Atoi(port) // a listener's own port
+	d.ln, d.port, d.hosts = ln, at.Port, d.advertised(at.IP)
+	if len(d.Proxies) > 0 {
+		return behindProxies(ln, d.Proxies), nil
+	}
 	return ln, nil
 }
 
@@ -53,14 +58,27 @@ func (d *Direct) Address() net.Addr {
 	return d.ln.Addr()
 }
 
-// Lines are what a guest on the same network, or with a way to this port, types.
-func (d *Direct) Lines(token string) (Lines, bool) {
+// Detail is where the door listens.
+func (d *Direct) Detail() string {
+	if a := d.Address(); a != nil {
+		return a.String()
+	}
+	return d.Addr
+}
+
+// Lines are what a guest on the same network, or with a way to this port, types: one for each
+// address under which they may find this machine.
+func (d *Direct) Lines(token string) []Lines {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ln == nil {
-		return Lines{}, false
+		return nil
 	}
-	return plainLines(token, d.host, d.port), true
+	all := make([]Lines, 0, len(d.hosts))
+	for _, host := range d.hosts {
+		all = append(all, plainLines(token, host, d.port))
+	}
+	return all
 }
 
 // Close gives the port back.
@@ -76,34 +94,20 @@ func (d *Direct) Close() error {
 }
 
 // advertised is what guests are told: what the host named, the address that was asked for, or,
-// where that is every address, the one this machine reaches others from.
-func (d *Direct) advertised(host string) string {
-	ip := net.ParseIP(host)
+// where that is every address, those under which others find this machine.
+func (d *Direct) advertised(ip net.IP) []string {
 	switch {
 	case d.Advertise != "":
-		return d.Advertise
-	case ip == nil || !ip.IsUnspecified():
-		return host
+		return []string{d.Advertise}
+	case !ip.IsUnspecified():
+		return []string{ip.String()}
 	}
-	if lan := outward(); lan != "" {
-		return lan
+	network := "tcp"
+	if host, _, err := net.SplitHostPort(d.Addr); err == nil && host == "0.0.0.0" {
+		network = "tcp4"
 	}
-	return "127.0.0.1"
-}
-
-// outward is the source address of packets that leave this machine. Connecting a UDP socket
-// sends nothing; 192.0.2.1 is documentation's own address (RFC 5737).
-func outward() string {
-	for _, to := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} {
-		c, err := net.Dial("udp", to)
-		if err != nil {
-			continue
-		}
-		host, _, err := net.SplitHostPort(c.LocalAddr().String())
-		_ = c.Close()
-		if err == nil {
-			return host
-		}
+	if all := addresses(network); len(all) > 0 {
+		return all
 	}
-	return ""
+	return []string{"127.0.0.1"}
 }

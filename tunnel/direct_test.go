@@ -17,16 +17,20 @@ func TestDirect(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := &tunnel.Direct{Addr: tt.addr, Advertise: tt.advertise}
-			if _, ok := d.Lines("tok"); ok {
+			if len(d.Lines("tok")) > 0 {
 				t.Error("a closed door has lines")
 			}
 			ln, err := d.Listen(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines, ok := d.Lines("tok")
+			all := d.Lines("tok")
+			if len(all) != 1 {
+				t.Fatalf("lines are %+v", all)
+			}
+			lines := all[0]
 			port := strconv.Itoa(lines.Port)
-			if !ok || lines.Host != tt.host || lines.Port == 0 ||
+			if lines.Host != tt.host || lines.Port == 0 ||
 				lines.SSH != "ssh -p "+port+" tok@"+tt.host ||
 				lines.SCP != "scp -P "+port+" FILE tok@"+tt.at+":" ||
 				lines.SFTP != "sftp -P "+port+" tok@"+tt.at {
@@ -40,7 +44,7 @@ func TestDirect(t *testing.T) {
 			if err := d.Close(); err != nil {
 				t.Error(err)
 			}
-			if _, ok := d.Lines("tok"); ok {
+			if len(d.Lines("tok")) > 0 {
 				t.Error("a closed door has lines")
 			}
 		})
@@ -53,9 +57,14 @@ func TestDirectEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Close() }()
-	lines, _ := d.Lines("tok")
-	if ip := net.ParseIP(lines.Host); ip == nil || ip.IsUnspecified() {
-		t.Errorf("guests are told %q", lines.Host)
+	all := d.Lines("tok")
+	if len(all) == 0 {
+		t.Fatal("guests are told nothing")
+	}
+	for _, lines := range all {
+		if ip := net.ParseIP(lines.Host); ip == nil || ip.IsUnspecified() || ip.IsLinkLocalUnicast() {
+			t.Errorf("guests are told %q", lines.Host)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ Exit codes: 0, 1 failed, 2 wrong usage.
 
 // valueNames are how the page calls the types of flags.
 var valueNames = map[string]string{
-	"string": " TEXT", "int": " N", "int64": " N", "float64": " N", "duration": " DURATION", "size": " SIZE",
+	"string": " TEXT", "stringSlice": " LIST", "int": " N", "int64": " N", "float64": " N", "duration": " DURATION", "size": " SIZE",
 	"SRC:DST[:rw]": " SRC:DST[:rw]",
 }
 

@@ -59,7 +59,8 @@ const minFree = 5 << 30
 
 // diagnose runs every check; one that fails does not stop the others.
 func (a *app) diagnose(ctx context.Context, dockerHost string) []check {
-	checks := []check{systemCheck(), clockCheck(), a.stateCheck(), agentCheck(), filterCheck(), a.gatewayCheck(ctx)}
+	checks := []check{systemCheck(), clockCheck(), a.stateCheck(), agentCheck(), filterCheck()}
+	checks = append(checks, a.gatewayChecks(ctx)...)
 	dir, err := os.MkdirTemp("", "berth-doctor")
 	if err != nil {
 		return append(checks, check{Name: "docker", Detail: err.Error(), Fix: "make room in " + os.TempDir()})
@@ -135,12 +136,18 @@ func filterCheck() check {
 	return c
 }
 
-func (a *app) gatewayCheck(ctx context.Context) check {
+// gatewayChecks asks the running gateway about itself and its doors.
+func (a *app) gatewayChecks(ctx context.Context) []check {
 	all, err := a.plainClient().List(ctx)
 	if err != nil {
-		return check{Name: "gateway", OK: true, Detail: "not running on " + a.dir}
+		return []check{{Name: "gateway", OK: true, Detail: "not running on " + a.dir}}
 	}
-	return check{Name: "gateway", OK: true, Detail: fmt.Sprintf("running, %d links in its book", len(all))}
+	checks := []check{{Name: "gateway", OK: true, Detail: fmt.Sprintf("running, %d links in its book", len(all))}}
+	doors, err := a.plainClient().Doors(ctx)
+	if err != nil {
+		return append(checks, check{Name: "doors", Detail: err.Error(), Fix: "start the gateway again with this version of berth"})
+	}
+	return append(checks, doorChecks(doors)...)
 }
 
 func dockerFix() string {

@@ -46,7 +46,7 @@ func newRoot(args []string) *cobra.Command {
 	flags.StringVar(&a.file, "config", "", "the config file; by default "+userConfig()+", else "+systemConfig)
 	for _, verb := range []func(*app) *cobra.Command{
 		upCommand, shareCommand, lsCommand, showCommand, revokeCommand, extendCommand, kickCommand, approveCommand,
-		receiptsCommand, logCommand, doctorCommand, versionCommand,
+		receiptsCommand, logCommand, doorsCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(verb(a))
 	}

@@ -112,6 +112,7 @@ func printShare(w io.Writer, r gateway.ShareResult) {
 	for _, d := range r.Doors {
 		fmt.Fprintf(w, "  %s\n  %s\n  %s\n\n", d.SSH, d.SCP, d.SFTP)
 	}
+	closedDoors(w, r.Link.Doors)
 	fmt.Fprintf(w, "host key (%s): %s\n", r.HostKey.Type, r.HostKey.Fingerprint)
 	fmt.Fprintf(w, "known_hosts: %s\n", r.HostKey.KnownHosts)
 	fmt.Fprintf(w, "The link is shown only now. The first guest to use it has it; then it works with their key alone.\n")

@@ -158,10 +158,16 @@ func cmdShare(ts *testscript.TestScript, neg bool, args []string) {
 	out, err := berthOutput(ts, append([]string{"share", "--json"}, args[1:]...)...)
 	ts.Check(err)
 	ts.Check(json.Unmarshal(out, &res))
+	door := slices.IndexFunc(res.Doors, func(d gateway.DoorView) bool { return d.Name == "direct" })
+	if door < 0 {
+		ts.Fatalf("the direct door is not open: %s", out)
+	}
+	port := res.Doors[door].Port
 	ts.Setenv(name, res.Token)
 	ts.Setenv(name+"_ID", res.Link.ID)
-	known := strings.Replace(res.HostKey.KnownHosts, "127.0.0.1", "gw", 1)
-	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), []byte(res.HostKey.KnownHosts+"\n"+known+"\n"), 0o600))
+	_, hostKey, _ := strings.Cut(res.HostKey.KnownHosts, " ")
+	known := fmt.Sprintf("%s\n[gw]:%d %s\n", res.HostKey.KnownHosts, port, hostKey)
+	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), []byte(known), 0o600))
 	config := fmt.Sprintf(`Host gw
 HostName 127.0.0.1
 HostKeyAlias gw
@@ -171,8 +177,8 @@ StrictHostKeyChecking yes
 IdentityAgent none
 IdentitiesOnly yes
 LogLevel INFO
-`, res.Doors[0].Port, ts.MkAbs("known_hosts"))
-	config = strings.Replace(config, "HostKeyAlias gw", "HostKeyAlias [gw]:"+strconv.Itoa(res.Doors[0].Port), 1)
+`, port, ts.MkAbs("known_hosts"))
+	config = strings.Replace(config, "HostKeyAlias gw", "HostKeyAlias [gw]:"+strconv.Itoa(port), 1)
 	ts.Check(os.WriteFile(ts.Getenv("CFG"), []byte(config), 0o600))
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -30,8 +29,9 @@ var embedded embed.FS
 // upFlags are the flags of `berth up`: the gateway's own, and the host's defaults for links.
 type upFlags struct {
 	terms
-	listen, advertise, dockerHost, tunnel, name string
-	headless, share, debug                      bool
+	doorFlags
+	dockerHost, name       string
+	headless, share, debug bool
 }
 
 func upCommand(a *app) *cobra.Command {
@@ -51,10 +51,8 @@ func upCommand(a *app) *cobra.Command {
 func (f *upFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.terms.register(flags)
-	flags.StringVar(&f.listen, "listen", ":2222", "where guests connect, HOST:PORT; port 0 takes a free one")
-	flags.StringVar(&f.advertise, "advertise", "", "the name or address to tell guests (default: found)")
+	f.doorFlags.register(flags)
 	flags.StringVar(&f.dockerHost, "docker-host", "", "where Docker listens (default: as the docker command finds it)")
-	flags.StringVar(&f.tunnel, "tunnel", "none", "a further door; none is the only value so far")
 	flags.BoolVar(&f.headless, "headless", false, "log lines only, for systemd and scripts")
 	flags.BoolVar(&f.share, "share", false, "make a first link and print it")
 	flags.StringVar(&f.name, "name", "", "with --share: the first link's name")
@@ -63,8 +61,8 @@ func (f *upFlags) register(cmd *cobra.Command) {
 
 // up runs everything until a signal ends it.
 func (a *app) up(cmd *cobra.Command, f *upFlags) error {
-	if f.tunnel != "none" {
-		return usagef("--tunnel %s: no such door; write none", f.tunnel)
+	if err := f.check(); err != nil {
+		return err
 	}
 	if _, err := f.request(); err != nil {
 		return err
@@ -96,7 +94,7 @@ type gatewayRun struct {
 	defaults atomic.Pointer[gateway.ShareRequest]
 	server   *gateway.Server
 	control  *control.Server
-	door     *tunnel.Direct
+	doors    *tunnel.Doors
 }
 
 // run brings the parts up in order: what can fail without a guest noticing comes first, the
@@ -118,18 +116,17 @@ func (g *gatewayRun) run(ctx context.Context) error {
 		return err
 	}
 	g.server = &gateway.Server{
-		Dir: g.app.dir, Book: book, Boxes: engine, Log: g.log, Doors: g.lines,
+		Dir: g.app.dir, Book: book, Boxes: engine, Log: g.log, Doors: g.lines, Ways: g.ways,
 		Defaults: func() gateway.ShareRequest { return *g.defaults.Load() },
 	}
-	g.door = &tunnel.Direct{Addr: g.flags.listen, Advertise: g.flags.advertise}
-	ln, err := g.door.Listen(ctx)
-	if err != nil {
-		return hintError{err, "choose another port with --listen, or stop what uses this one (`ss -ltnp`)"}
+	if g.doors, err = g.flags.open(ctx, g.log); err != nil {
+		return err
 	}
+	defer g.doors.Close()
 	if err := g.server.Start(ctx); err != nil {
 		return err
 	}
-	err = g.serve(ctx, stop, ln)
+	err = g.serve(ctx, stop)
 	return errors.Join(err, g.shutdown())
 }
 
@@ -150,16 +147,20 @@ func (g *gatewayRun) engine(ctx context.Context) (*container.Engine, error) {
 }
 
 // serve serves the host and the guests until ctx ends or one of them fails.
-func (g *gatewayRun) serve(ctx context.Context, stop func(), ln net.Listener) error {
+func (g *gatewayRun) serve(ctx context.Context, stop func()) error {
 	g.control = &control.Server{Dir: g.app.dir, Host: g.server}
 	hostLn, err := g.control.Listen()
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 2)
+	doors := g.doors.Listeners()
+	failed := make(chan error, 1+len(doors))
 	go func() { failed <- g.control.Serve(hostLn) }()
-	go func() { failed <- g.server.Serve(g.door.Name(), ln) }()
-	g.log.Info("gateway is up", "door", g.door.Name(), "address", g.door.Address(), "state", g.app.dir)
+	for name, ln := range doors {
+		go func() { failed <- g.server.Serve(name, ln) }()
+	}
+	g.doors.Start(ctx)
+	g.log.Info("gateway is up", "state", g.app.dir)
 	if g.flags.share {
 		if err := g.firstLink(ctx); err != nil {
 			return err
@@ -186,6 +187,7 @@ func (g *gatewayRun) firstLink(ctx context.Context) error {
 	req := *g.defaults.Load()
 	req.Name = g.flags.name
 	ctx = gateway.WithProgress(ctx, progressTo(g.cmd.ErrOrStderr()))
+	g.awaitDoors(ctx)
 	res, err := g.server.Share(ctx, req)
 	if err != nil {
 		return err
@@ -204,15 +206,6 @@ func (g *gatewayRun) shutdown() error {
 		err = g.control.Close(ctx)
 	}
 	return errors.Join(err, g.server.Shutdown(ctx))
-}
-
-// lines are what a guest types now, for every door that is open.
-func (g *gatewayRun) lines(token string) []gateway.DoorView {
-	views := []gateway.DoorView{}
-	if l, ok := g.door.Lines(token); ok {
-		views = append(views, gateway.DoorView{Name: g.door.Name(), Host: l.Host, Port: l.Port, SSH: l.SSH, SCP: l.SCP, SFTP: l.SFTP})
-	}
-	return views
 }
 
 // loadDefaults reads the command line, the environment and the config file afresh.

@@ -70,6 +70,11 @@ func (c *Client) Events(ctx context.Context, n int) ([]gateway.Event, error) {
 	return call[[]gateway.Event](ctx, c, "log", request{N: n})
 }
 
+// Doors returns how each door is.
+func (c *Client) Doors(ctx context.Context) ([]gateway.DoorState, error) {
+	return call[[]gateway.DoorState](ctx, c, "doors", request{})
+}
+
 // call does one verb and waits for its result.
 func call[T any](ctx context.Context, c *Client, verb string, r request) (T, error) {
 	var res T

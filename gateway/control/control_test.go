@@ -56,6 +56,10 @@ func (h *host) Events(_ context.Context, n int) ([]gateway.Event, error) {
 	return make([]gateway.Event, n), h.err
 }
 
+func (h *host) ListDoors(context.Context) ([]gateway.DoorState, error) {
+	return []gateway.DoorState{{Name: "direct", State: "up", BytesOut: 7}}, h.err
+}
+
 // serve runs a server on a directory whose path is longer than a socket's name may be.
 func serve(t *testing.T, h *host) *control.Client {
 	t.Helper()

@@ -39,6 +39,7 @@ type reports interface {
 	Show(ctx context.Context, ref string) (gateway.LinkView, error)
 	Receipts(ctx context.Context) ([]gateway.Receipt, error)
 	Events(ctx context.Context, n int) ([]gateway.Event, error)
+	ListDoors(ctx context.Context) ([]gateway.DoorState, error)
 }
 
 // maxRequest bounds what a client may send.
@@ -99,6 +100,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	handle(mux, "approve", func(ctx context.Context, r request) (any, error) { return s.Host.Approve(ctx, r.Ref) })
 	handle(mux, "receipts", func(ctx context.Context, _ request) (any, error) { return s.Host.Receipts(ctx) })
 	handle(mux, "log", func(ctx context.Context, r request) (any, error) { return s.Host.Events(ctx, r.N) })
+	handle(mux, "doors", func(ctx context.Context, _ request) (any, error) { return s.Host.ListDoors(ctx) })
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve control: %w", err)
