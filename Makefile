@@ -14,15 +14,25 @@ AGENT := cmd/berth/embedded/berth-agent
 # Go's own directory is not on the PATH of every root shell.
 export PATH := $(PATH):/usr/local/go/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# The program reaches the GPU's driver through C (docs/decisions/0004-nvml-and-cgo.md); without a
+# C compiler it is built without that, and says so.
+CC ?= cc
+CGO := $(if $(shell command -v $(CC)),1,0)
+# go-nvml binds all of NVML, old names too.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 # A checkout that belongs to somebody else has no version, but it builds.
-STATIC := CGO_ENABLED=0 go build -trimpath -v -buildvcs=$(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
+BUILD := CGO_ENABLED=$(CGO) go build -trimpath -tags netgo,osusergo -v -buildvcs=$(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
+SIM := bin/sim/libnvidia-ml.so.1
 # With REQUIRE a test fails that would be skipped for want of a tool.
-REQUIRE := REQUIRE=openssh,docker,root,busybox
+REQUIRE := REQUIRE=openssh,docker,root,busybox,cc
 INTEGRATION := $(REQUIRE) go test -tags integration -count 1 -p 1 -timeout 20m
 SAY := @printf '\n== %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help up test build agent setup unit script integration golden fuzz bench bench-peers fmt lint docs check vuln release clean
+ifeq ($(CGO),0)
+NO_GPU = @echo 'make: no C compiler ($(CC)): this berth will see no GPU; `make setup` installs one'
+endif
+.PHONY: help up test build sim agent setup unit script integration golden fuzz bench bench-peers fmt lint docs check vuln release clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +61,19 @@ test: ## Run every test, on a fresh machine too; as root
 	$(INTEGRATION) -v ./...
 
 build: agent ## Build bin/berth with the agent in it
-	@$(STATIC) -o bin/berth ./cmd/berth
+	$(NO_GPU)
+	@$(BUILD) -o bin/berth ./cmd/berth
+
+sim: $(SIM) ## Build a simulated GPU driver and example states into bin/sim
+
+# The header is go-nvml's own, so that both agree on every structure. The library is moved into
+# place at once: tests of several packages may build it at the same time.
+$(SIM): $(wildcard container/gpu/sim/*.[ch] container/gpu/sim/states/*.json)
+	@mkdir -p bin/sim && new=$$(mktemp bin/sim/.new.XXXXXX) && trap 'rm -f '$$new EXIT && \
+	nvml=$$(go list -m -f '{{.Dir}}' github.com/NVIDIA/go-nvml) && [ -n "$$nvml" ] && \
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden -DNVML_NO_UNVERSIONED_FUNC_DEFS \
+		-isystem "$$nvml/pkg/nvml" -Wl,-soname,libnvidia-ml.so.1 -o $$new container/gpu/sim/*.c && \
+	cp container/gpu/sim/states/*.json bin/sim/ && mv $$new $@
 
 agent:
 	@CGO_ENABLED=0 go build -trimpath -v -buildvcs=false -ldflags '-s -w' -o $(AGENT) ./cmd/berth-agent

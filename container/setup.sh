@@ -105,11 +105,15 @@ if ! answers; then
 	answers || start_docker
 fi
 
-# The guest image is built from the distribution's packages.
-if command -v apt-get >/dev/null && ! command -v debootstrap >/dev/null; then install debootstrap; fi
+# The guest image is built from the distribution's packages, and the program reaches the GPU's
+# driver through C.
+if command -v apt-get >/dev/null; then
+	command -v debootstrap >/dev/null || install debootstrap
+	command -v cc >/dev/null || install gcc libc6-dev
+fi
 
 if [ "${1:-}" = tests ]; then
-	# gcc and libc6-dev are for the race detector; the others are the clients the tests drive.
+	# gcc and libc6-dev are for the race detector and the simulated GPU; the others are the clients the tests drive.
 	needed=$(missing gcc libc6-dev openssh-client rsync tmux busybox-static python3 python3-paramiko \
 		lftp sshfs dropbear-bin putty-tools netcat-openbsd curl iproute2 procps psmisc)
 	# shellcheck disable=SC2086 # a list of names
