@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,16 +17,25 @@ import (
 type audit struct {
 	now func() time.Time
 
-	mu sync.Mutex
-	f  *os.File
+	mu     sync.Mutex
+	f      *os.File
+	recent []Event // the newest, at most remembered; a screen asks for them twice a second
 }
+
+// remembered is how many events are kept in memory.
+const remembered = 1000
 
 func openAudit(path string, now func() time.Time) (*audit, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open audit log: %w", err)
 	}
-	return &audit{now: now, f: f}, nil
+	a := &audit{now: now, f: f}
+	if a.recent, err = a.read(remembered); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return a, nil
 }
 
 // write appends e. A line that was cut short by a full disk or a crash is closed first, so
@@ -47,12 +57,26 @@ func (a *audit) write(e Event) error {
 	if _, err := a.f.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("write audit log: %w", err)
 	}
+	if a.recent = append(a.recent, e); len(a.recent) > 2*remembered {
+		a.recent = append([]Event(nil), a.recent[len(a.recent)-remembered:]...)
+	}
 	return nil
 }
 
-// last returns the last n events, oldest first; all when n is 0. Lines that are no events are
-// left out.
+// last returns the last n events, oldest first; all when n is 0.
 func (a *audit) last(n int) ([]Event, error) {
+	a.mu.Lock()
+	if n > 0 && n <= len(a.recent) {
+		defer a.mu.Unlock()
+		return slices.Clone(a.recent[len(a.recent)-n:]), nil
+	}
+	a.mu.Unlock()
+	return a.read(n)
+}
+
+// read reads the last n events from the file; all when n is 0. Lines that are no events are
+// left out.
+func (a *audit) read(n int) ([]Event, error) {
 	f, err := os.Open(a.f.Name())
 	if err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)

@@ -36,6 +36,7 @@ type Server struct {
 	work   sync.WaitGroup
 
 	approved bell
+	health   health
 
 	mu       sync.Mutex // guards the maps; taken before live.mu
 	lives    map[string]*live
@@ -56,6 +57,7 @@ type boxKeeper interface {
 	EnsureImage(ctx context.Context, o container.ImageOptions) error
 	Sweep(ctx context.Context, o container.SweepOptions) []container.Item
 	RunDir(link string) string
+	Ping(ctx context.Context) error
 }
 
 // Start loads the host keys, takes up the links that are in the book and begins to look

@@ -60,6 +60,10 @@ func (h *host) ListDoors(context.Context) ([]gateway.DoorState, error) {
 	return []gateway.DoorState{{Name: "direct", State: "up", BytesOut: 7}}, h.err
 }
 
+func (h *host) Overview(_ context.Context, o gateway.OverviewOptions) (gateway.Overview, error) {
+	return gateway.Overview{Host: "here", Events: make([]gateway.Event, o.Events)}, h.err
+}
+
 // serve runs a server on a directory whose path is longer than a socket's name may be.
 func serve(t *testing.T, h *host) *control.Client {
 	t.Helper()
@@ -112,6 +116,9 @@ func TestVerbs(t *testing.T) {
 	}
 	if e, err := c.Events(ctx, 2); err != nil || len(e) != 2 {
 		t.Errorf("events: %v, %v", e, err)
+	}
+	if o, err := c.Overview(ctx, gateway.OverviewOptions{Events: 3}); err != nil || o.Host != "here" || len(o.Events) != 3 {
+		t.Errorf("overview: %+v, %v", o, err)
 	}
 	if r, err := c.Receipts(ctx); err != nil || len(r) != 1 || !r[0].Items[0].OK {
 		t.Errorf("receipts: %v, %v", r, err)

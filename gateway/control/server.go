@@ -22,6 +22,7 @@ import (
 type Host interface {
 	links
 	reports
+	screen
 }
 
 // links is the part of gateway.Server that makes and changes links.
@@ -101,6 +102,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	handle(mux, "receipts", func(ctx context.Context, _ request) (any, error) { return s.Host.Receipts(ctx) })
 	handle(mux, "log", func(ctx context.Context, r request) (any, error) { return s.Host.Events(ctx, r.N) })
 	handle(mux, "doors", func(ctx context.Context, _ request) (any, error) { return s.Host.ListDoors(ctx) })
+	s.handleScreen(mux)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve control: %w", err)

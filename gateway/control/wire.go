@@ -19,6 +19,8 @@ type request struct {
 	By    time.Duration         `json:"by,omitempty"`
 	N     int                   `json:"n,omitempty"`
 	Share *gateway.ShareRequest `json:"share,omitempty"`
+
+	Overview gateway.OverviewOptions `json:"overview,omitzero"`
 }
 
 // answer is one line of an answer: any number with Progress, then one with Result or Error.

@@ -83,7 +83,7 @@ type Boxes struct {
 	dir string
 
 	mu   sync.Mutex
-	fail map[string]error // by verb: Run, Start, Box, Remove, EnsureImage
+	fail map[string]error // by verb: Run, Start, Box, Remove, EnsureImage, Ping
 	all  map[string]*box
 }
 
@@ -224,6 +224,9 @@ func (b *Boxes) Remove(_ context.Context, o container.RemoveOptions) []container
 func (b *Boxes) EnsureImage(context.Context, container.ImageOptions) error {
 	return b.failing("EnsureImage")
 }
+
+// Ping answers, as a Docker that runs does.
+func (b *Boxes) Ping(context.Context) error { return b.failing("Ping") }
 
 // Sweep finds nothing.
 func (b *Boxes) Sweep(context.Context, container.SweepOptions) []container.Item { return nil }
