@@ -141,6 +141,7 @@ func (m *Model) linkAct(a act) tea.Cmd {
 		}
 	case actKick:
 		return m.kick(l)
+	default:
 	}
 	return nil
 }

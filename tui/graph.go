@@ -41,23 +41,6 @@ func graph(values []float64, n int) string {
 	return string(row)
 }
 
-// tallGraph draws values as rows of n columns each, the top row first.
-func tallGraph(values []float64, n, rows int) []string {
-	lines := make([]string, rows)
-	for r := range rows {
-		floor := float64(rows-1-r) / float64(rows)
-		part := make([]float64, len(values))
-		for i, v := range values {
-			part[i] = min(max((v-floor)*float64(rows), 0), 1)
-			if r == rows-1 && v > 0 {
-				part[i] = max(part[i], 1/float64(len(steps)-1))
-			}
-		}
-		lines[r] = graph(part, n)
-	}
-	return lines
-}
-
 // level maps 0..1 to 0..top; only what is zero is 0.
 func level(v float64, top int) int {
 	if v <= 0 || v != v {

@@ -42,8 +42,9 @@ func (o order) compare(a, b gateway.LinkView) int {
 		return deadline(a).Compare(deadline(b))
 	case byBytes:
 		return cmp.Compare(traffic(b), traffic(a))
+	default:
+		return a.CreatedAt.Compare(b.CreatedAt)
 	}
-	return a.CreatedAt.Compare(b.CreatedAt)
 }
 
 // deadline is when the link ends by itself.

@@ -140,8 +140,7 @@ type notice struct {
 type busy struct {
 	what  string
 	since time.Time
-	step  int    // of the spinner
-	line  string // the last progress line
+	step  int // of the spinner
 }
 
 // question asks before something that cannot be undone.

@@ -3,13 +3,13 @@ package tui
 import tea "charm.land/bubbletea/v2"
 
 // click selects what is under the pointer.
-func (m *Model) click(at tea.Mouse) tea.Cmd {
+func (m *Model) click(at tea.Mouse) {
 	if at.Button != tea.MouseLeft || m.confirm != nil {
-		return nil
+		return
 	}
 	if m.page != pageMain {
 		m.page = pageMain
-		return nil
+		return
 	}
 	p := m.plan()
 	switch {
@@ -26,7 +26,6 @@ func (m *Model) click(at tea.Mouse) tea.Cmd {
 			m.pane, m.session = paneSessions, rows[i].session
 		}
 	}
-	return nil
 }
 
 // wheel moves the selection under the pointer, or scrolls a page.

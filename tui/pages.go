@@ -27,8 +27,9 @@ func (m *Model) pageLines() []string {
 		return m.receiptLines()
 	case pageUsage:
 		return m.usageLines()
+	default:
+		return nil
 	}
-	return nil
 }
 
 // helpLines print the key map.

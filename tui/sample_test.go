@@ -54,7 +54,7 @@ func sample() gateway.Overview {
 		ClaimedAt: ptr(at(-29 * time.Hour)), EndsAt: ptr(at(-21 * time.Hour)), Guest: key, Container: "gone", Terms: terms, Sessions: []gateway.SessionView{},
 	}
 	return gateway.Overview{
-		Now: noon, Host: "gpubox", Doors: []gateway.DoorView{{Name: "direct", Host: "192.168.1.5", Port: 2222}},
+		Now: noon, Host: "gpubox", Doors: []gateway.DoorState{{Name: "direct", State: "up", At: "192.168.1.5:2222"}, {Name: "tunnel", State: "connecting"}},
 		HostKey: gateway.HostKey{Type: "ssh-ed25519", Fingerprint: "SHA256:wF2yQ8nV"},
 		Machine: gateway.Machine{CPUs: 16, CPU: 0.42, Memory: 21 << 30, MemoryAll: 64 << 30, Disk: 610_000_000_000, DiskAll: 930_000_000_000, Load: 6.31},
 		Links:   []gateway.LinkView{ada, grace, edsger, ended},

@@ -43,6 +43,7 @@ func newStyles(d depth, dark bool) styles {
 			title: "\x1b[1m", focus: "\x1b[1;36m", dim: "\x1b[90m", rule: "\x1b[90m", accent: "\x1b[36m", good: "\x1b[32m",
 			warn: "\x1b[33m", bad: "\x1b[31m", strong: "\x1b[1m", track: "\x1b[90m",
 		}
+	default:
 	}
 	if dark {
 		return styles{

@@ -120,16 +120,6 @@ func size(n int64) string {
 	return "∞"
 }
 
-// bigSize writes a number of bytes the way a sentence does.
-func bigSize(n int64) string {
-	s := size(n)
-	unit := strings.TrimLeft(s, "0123456789.")
-	if unit == "B" {
-		return strings.TrimSuffix(s, "B") + " B"
-	}
-	return strings.TrimSuffix(s, unit) + " " + unit + "B"
-}
-
 // binSize writes memory, which is counted by 1024: 12.3 of 24 as 12.3G.
 func binSize(n int64) string {
 	v := float64(max(n, 0))

@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/berth-gpu/berth/gateway"
 	"github.com/berth-gpu/berth/gateway/link"
 )
 
@@ -153,9 +154,20 @@ func (m *Model) health() []string {
 		parts = append(parts, s.bad.paint(offRune+" docker "+clean(m.over.Docker)))
 	}
 	for _, d := range m.over.Doors {
-		parts = append(parts, s.good.paint(onRune)+" "+clean(d.Name))
+		parts = append(parts, s.door(d))
 	}
 	return parts
+}
+
+// door is a door with how it is, in a word.
+func (s styles) door(d gateway.DoorState) string {
+	switch d.State {
+	case "up":
+		return s.good.paint(onRune) + " " + clean(d.Name)
+	case "connecting":
+		return s.warn.paint(offRune+" "+clean(d.Name)) + s.dim.paint(" connecting")
+	}
+	return s.bad.paint(offRune + " " + clean(d.Name) + " " + clean(d.State))
 }
 
 // messageLine is the line above the keys: a question, what is being done, what was done.
