@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -33,6 +34,9 @@ import (
 //	until SECONDS COMMAND…  run COMMAND until it succeeds
 //	sums DIR…               print the checksums of what lies in each DIR; all must be equal
 //	image NAME DIR          make a Docker image from a directory, for one story
+//	build NAME DIR          make one from the Dockerfile in DIR
+//
+// What a story makes in Docker by itself is named after $UNIQ.
 //
 // $PORT is the gateway's port. ssh, scp, sftp and rsync find the gateway as the host "gw", through $CFG: `ssh -F $CFG
 // -i k1 $A@gw`; nothing of the tester's own ssh set-up is used.
@@ -49,6 +53,7 @@ func TestStory(t *testing.T) {
 
 // storyCmds are the words of a story that testscript does not know, one a line.
 var storyCmds = map[string]func(*testscript.TestScript, bool, []string){
+	"build": cmdBuild,
 	"image": cmdImage,
 	"key":   cmdKey,
 	"quit":  cmdQuit,
@@ -73,6 +78,7 @@ func need(t *testing.T, tool string, command ...string) {
 
 func setUpStory(e *testscript.Env) error {
 	e.Setenv("HOME", e.WorkDir)
+	e.Setenv("UNIQ", "berth-story-"+strings.ToLower(rand.Text())[:10])
 	e.Setenv("STATE", filepath.Join(e.WorkDir, "state"))
 	e.Setenv("BERTH_STATE", filepath.Join(e.WorkDir, "state"))
 	e.Setenv("CFG", filepath.Join(e.WorkDir, "ssh_config"))

@@ -12,6 +12,9 @@ import (
 // errNoShell is answered when a shell is wanted in an image that has none.
 var errNoShell = errors.New("this image has no shell: name a program, as in ssh … /path/to/program")
 
+// errNoCommand ends the answer for a program that is on no PATH, in a shell's words.
+var errNoCommand = errors.New("command not found")
+
 // child is one process that the gateway asked for.
 type child struct {
 	pid int
@@ -51,7 +54,7 @@ func lookPath(prog, searchPath string) (string, error) {
 			return full, nil
 		}
 	}
-	return "", fmt.Errorf("%s: command not found", prog)
+	return "", fmt.Errorf("%s: %w", prog, errNoCommand)
 }
 
 // findShell returns the first shell that the image really has: the one of the passwd entry,

@@ -187,7 +187,8 @@ func (s *server) answer(f *Frame, err error) {
 		return
 	}
 	closeAll(f.Files)
-	s.send(&Frame{Op: OpStarted, ID: f.ID, Error: err.Error(), NotFound: errors.Is(err, errNoShell) || errors.Is(err, os.ErrNotExist)})
+	missing := errors.Is(err, errNoShell) || errors.Is(err, errNoCommand) || errors.Is(err, os.ErrNotExist)
+	s.send(&Frame{Op: OpStarted, ID: f.ID, Error: err.Error(), NotFound: missing})
 }
 
 func (s *server) begin(f *Frame) error {
