@@ -188,12 +188,4 @@ func (k *keeper) Close() error {
 }
 
 // Addr names the door.
-func (k *keeper) Addr() net.Addr { return doorAddr(k.door.Name()) }
-
-type doorAddr string
-
-// Network is door.
-func (doorAddr) Network() string { return "door" }
-
-// String is the door's name.
-func (a doorAddr) String() string { return string(a) }
+func (k *keeper) Addr() net.Addr { return textAddr(k.door.Name()) }
