@@ -118,32 +118,17 @@ func TestKeylessClaimAndInvite(t *testing.T) {
 }
 
 // TestOfferedIsNotProved: a key that is asked about, but does not sign, claims nothing and is
-// nobody (CVE-2024-45337's class).
+// nobody (CVE-2024-45337's class). See also TestForgedSignature.
 func TestOfferedIsNotProved(t *testing.T) {
 	g := gatewaytest.Start(t)
 	res := g.Share(link.Terms{})
-	owner, mine := gatewaytest.NewKey(t), gatewaytest.NewKey(t)
+	owner := gatewaytest.NewKey(t)
 	only := &gatewaytest.Guest{Token: res.Token, Keys: []gossh.Signer{unsigning{owner}}}
 	if _, err := g.Dial(only); err == nil {
 		t.Fatal("got in with a key that cannot sign")
 	}
 	if v := state(t, g, res.Link.ID); v.State != link.Open {
 		t.Fatalf("the link is %s", v.State)
-	}
-	both := &gatewaytest.Guest{Token: res.Token, Keys: []gossh.Signer{unsigning{owner}, mine}}
-	client, err := gossh.Dial("tcp", g.Addr, &gossh.ClientConfig{
-		User: both.Token, HostKeyCallback: gossh.InsecureIgnoreHostKey(),
-		Auth: []gossh.AuthMethod{gossh.PublicKeys(mine)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
-	if v := state(t, g, res.Link.ID); v.Guest != gossh.FingerprintSHA256(mine.PublicKey()) {
-		t.Errorf("guest is %q", v.Guest)
-	}
-	if strings.Contains(g.Log.String(), "key="+gossh.FingerprintSHA256(owner.PublicKey())) {
-		t.Error("the key that was only offered stands in the log as an identity")
 	}
 }
 

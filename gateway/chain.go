@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net"
 	"time"
 
@@ -9,8 +10,7 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 )
 
-// handshakeTimeout is how long a connection may take to be authenticated; waiting for the
-// host's approval is within it.
+// handshakeTimeout is the default of Server.Handshake.
 const handshakeTimeout = 30 * time.Second
 
 // newSSH builds the SSH server: Wish runs the listener and the handshake; what comes through an
@@ -23,7 +23,7 @@ func (s *Server) newSSH() (*ssh.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	srv.HandshakeTimeout = handshakeTimeout
+	srv.HandshakeTimeout = cmp.Or(s.Handshake, handshakeTimeout)
 	srv.ConnCallback = s.admitConn
 	srv.ServerConfigCallback = s.sshConfig
 	srv.ConnectionFailedCallback = func(c net.Conn, err error) {

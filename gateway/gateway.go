@@ -26,6 +26,9 @@ type Server struct {
 	Ways     func() []DoorState            // how each door is; if nil, none
 	Log      *slog.Logger                  // if nil, slog.Default
 	Now      func() time.Time              // if nil, time.Now
+	// Handshake is how long a connection may take to be authenticated, waiting for the host's
+	// approval included. If 0, 30 seconds.
+	Handshake time.Duration
 
 	ssh    *ssh.Server
 	keys   []ssh.Signer // the host's, ed25519 first

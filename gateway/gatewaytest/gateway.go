@@ -27,6 +27,7 @@ type Gateway struct {
 	Log   *Buffer
 
 	t    testing.TB
+	edit []func(*gateway.Server)
 	stop func()
 }
 
@@ -71,15 +72,15 @@ func (b *Buffer) String() string {
 	return string(b.buf)
 }
 
-// Start runs a gateway in a new state directory until the test ends.
-func Start(tb testing.TB) *Gateway {
+// Start runs a gateway in a new state directory until the test ends, with its fields edited.
+func Start(tb testing.TB, edit ...func(*gateway.Server)) *Gateway {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "berth") //nolint:usetesting // short: a unix socket's name has 108 bytes
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	g := &Gateway{t: tb, Boxes: NewBoxes(dir), Clock: new(Clock), Log: new(Buffer)}
+	g := &Gateway{t: tb, edit: edit, Boxes: NewBoxes(dir), Clock: new(Clock), Log: new(Buffer)}
 	tb.Cleanup(g.Boxes.Close)
 	g.start(dir)
 	tb.Cleanup(func() { g.stop() })
@@ -105,6 +106,9 @@ func (g *Gateway) start(dir string) {
 		Doors: func(token string) []gateway.DoorView {
 			return []gateway.DoorView{{Name: "direct", Host: "127.0.0.1", SSH: "ssh " + token + "@127.0.0.1"}}
 		},
+	}
+	for _, edit := range g.edit {
+		edit(s)
 	}
 	if err := s.Start(context.Background()); err != nil {
 		g.t.Fatal(err)
