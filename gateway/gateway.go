@@ -99,7 +99,7 @@ func (s *Server) Start(ctx context.Context) error {
 // Serve lets guests in from l, which is the door of that name, until Shutdown. Several doors
 // may be served at once.
 func (s *Server) Serve(door string, l net.Listener) error {
-	err := s.ssh.Serve(doorListener{l, door})
+	err := s.ssh.Serve(doorListener{l, door, s.guard})
 	if stopped := errors.Is(err, ssh.ErrServerClosed) || s.ctx.Err() != nil; stopped {
 		return nil
 	}
@@ -131,10 +131,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.audit.close())
 }
 
-// doorListener marks every connection with the door it came through.
+// doorListener marks every connection with the door it came through, and counts it as a
+// stranger's until it has proved something: here, where they still come in order.
 type doorListener struct {
 	net.Listener
-	door string
+	door  string
+	guard *guard
 }
 
 // Accept returns the next connection as a doorConn.
@@ -143,7 +145,9 @@ func (l doorListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &doorConn{Conn: c, door: l.door}, nil
+	dc := &doorConn{Conn: c, door: l.door}
+	l.guard.enter(dc)
+	return dc, nil
 }
 
 // guarded runs fn so that a panic in it ends nothing but itself.

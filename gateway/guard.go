@@ -20,8 +20,8 @@ const (
 )
 
 // guard limits strangers by source address: half-made connections and wrong links. Where
-// there are too many half-made connections the oldest goes, not the newest, so that a
-// flood of silent ones never keeps an honest guest out.
+// there are too many half-made connections the oldest of those that have hardly said a word
+// goes, so that a flood of silent ones never keeps an honest guest out.
 type guard struct {
 	now func() time.Time
 
@@ -65,11 +65,22 @@ func (g *guard) enter(c *doorConn) {
 	}
 }
 
+// hardlyAWord is more than a client's first line, and less than what opens a key exchange.
+const hardlyAWord = 300
+
+// oldest returns the one to go for a new one. The caller holds mu.
 func (g *guard) oldest(match func(*doorConn) bool) *doorConn {
-	if i := slices.IndexFunc(g.strangers, match); i >= 0 {
-		return g.strangers[i]
+	var first *doorConn
+	for _, c := range g.strangers {
+		switch {
+		case !match(c):
+		case c.in.Load() < hardlyAWord:
+			return c
+		case first == nil:
+			first = c
+		}
 	}
-	return nil
+	return first
 }
 
 // drop forgets a stranger. The caller holds mu.
