@@ -46,6 +46,7 @@ func unpackHeaders(packed string) (http.Header, error) {
 // own instead of whatever the guest claimed.
 func prepare(r *http.Request) *http.Request {
 	out := r.Clone(r.Context())
+	out.Close = false // a guest's wish for its own connection, not for the tunnel's
 	for _, h := range []string{"Connection", "Upgrade", "Sec-Websocket-Version", "Keep-Alive", "Te", "Transfer-Encoding", "Proxy-Connection"} {
 		out.Header.Del(h)
 	}

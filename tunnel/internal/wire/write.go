@@ -35,7 +35,7 @@ func (w *builder) structure(at, dataWords, pointers int) (data, ptrs int) {
 	return to, to + dataWords*8
 }
 
-// list stores at at a pointer to a list that starts at to.
+// list stores a pointer to a list that starts at to.
 func (w *builder) list(at, to int, code, count uint64) {
 	offset := (to - at - 8) / 8
 	le.PutUint64(w.b[at:], 1|uint64(uint32(offset)<<2)|code<<32|count<<35)
