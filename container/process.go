@@ -20,6 +20,7 @@ type Process struct {
 	Stdin, Stdout, Stderr *os.File      // our ends of a command's pipes; nil otherwise
 	Stream                *net.UnixConn // our end of a terminal, sftp or dialled connection; nil otherwise
 	Attached              bool          // the terminal was there already: the guest came back to it
+	Number                int           // the terminal's; 0 otherwise
 
 	id       uint64
 	peer     *peer
@@ -31,6 +32,8 @@ type Process struct {
 	endOnce sync.Once // closes done
 	err     error     // why it could not start, or was lost; set before started or done closes
 	exit    agent.Exit
+
+	terminals []agent.Terminal // the answer to a request for them
 }
 
 // startTimeout bounds how long the agent may take to start something.
@@ -196,7 +199,7 @@ func (p *peer) settle(f *agent.Frame) {
 		return
 	}
 	proc.once.Do(func() {
-		proc.Attached = f.Attached
+		proc.Attached, proc.Number, proc.terminals = f.Attached, f.Terminal, f.Terminals
 		if proc.listener != nil && f.Dial != nil {
 			proc.listener.Address = f.Dial.Address
 		}

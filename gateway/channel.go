@@ -29,10 +29,10 @@ type channel struct {
 	command  string
 	exited   bool
 	proc     *container.Process
-	terminal *agent.StreamWriter // set while a terminal runs
+	terminal bool // proc is a terminal
 	once     sync.Once
 
-	in  sync.Mutex // orders frames to terminal; taken alone
+	in  sync.Mutex // orders frames to a terminal; taken alone
 	out sync.Mutex // orders writes to raw; taken alone
 }
 
@@ -196,8 +196,8 @@ func (c *channel) explain(err error) exitStatus {
 	return exitStatus{code: code}
 }
 
-// setProcess makes proc reachable for signals and resizes.
-func (c *channel) setProcess(p *container.Process, terminal *agent.StreamWriter) {
+// setProcess makes proc reachable for signals, and a terminal for resizes and notices.
+func (c *channel) setProcess(p *container.Process, terminal bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.proc, c.terminal = p, terminal

@@ -83,14 +83,15 @@ func warning(left time.Duration, t link.Terms) string {
 	return fmt.Sprintf("this link ends in %s; files in your home %s", roughly(left), fate(t))
 }
 
-// say puts a line on the channel if it is a terminal.
+// say puts a line on the channel if it is a terminal. The agent shows it, so that it becomes
+// part of the screen, or goes away again over a full-screen program.
 func (c *channel) say(text string) {
-	if c.pty == nil {
-		return
+	c.mu.Lock()
+	p, runs := c.proc, c.terminal
+	c.mu.Unlock()
+	if runs {
+		_ = p.Notice(text) // an agent that is gone shows nothing more
 	}
-	c.out.Lock()
-	defer c.out.Unlock()
-	_, _ = c.raw.Write([]byte("\r\n\x1b[7mberth: " + text + "\x1b[0m\r\n"))
 }
 
 // complain puts a line where the guest reads errors: the terminal, or stderr. The bytes of

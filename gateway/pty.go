@@ -63,18 +63,18 @@ func (c *channel) resize(payload []byte) bool {
 // flushSize tells the running terminal its newest size.
 func (c *channel) flushSize() {
 	c.mu.Lock()
-	w := c.terminal
+	p, runs := c.proc, c.terminal
 	var size agent.Size
 	if c.pty != nil {
 		size = c.pty.size
 	}
 	c.mu.Unlock()
-	if w == nil {
+	if !runs {
 		return
 	}
 	c.in.Lock()
 	defer c.in.Unlock()
-	_ = w.Resize(size) // a terminal that has just ended needs no size
+	_ = agent.WriteSize(p.Stream, size) // a terminal that has just ended needs no size
 }
 
 func joinHostPort(host string, port uint32) string {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -70,6 +71,15 @@ func (s *Server) open(l link.Link, o openOptions) (*session, error) {
 	s.note(Event{Event: "session.opened", Link: l.ID, Session: sess.id, Address: sess.address(), Key: o.guest.Fingerprint, Detail: o.conn.door + " " + sess.client})
 	go s.guarded("keepalive", func() { sess.keepAlive(o.ctx) })
 	return sess, nil
+}
+
+// owner tells this guest's terminals from those of others who share the link: by their key, or
+// by the token where they have none.
+func (x *session) owner() string {
+	if x.guest.Fingerprint == link.NoKey {
+		return fmt.Sprintf("%x", x.grant[:8])
+	}
+	return x.guest.Fingerprint
 }
 
 func (x *session) address() string { return x.conn.RemoteAddr().String() }

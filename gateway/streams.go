@@ -43,7 +43,7 @@ func (c *channel) runExec(a *container.Agent, st agent.Start) (exitStatus, error
 		return exitStatus{}, err
 	}
 	defer p.Close()
-	c.setProcess(p, nil)
+	c.setProcess(p, false)
 	go c.session.live.s.guarded("stdin", func() { feed(p.Stdin, c.raw) })
 	ended := make(chan struct{})
 	defer close(ended)
@@ -80,7 +80,7 @@ func (c *channel) runSFTP(a *container.Agent, st agent.Start) (exitStatus, error
 		return exitStatus{}, err
 	}
 	defer p.Close()
-	c.setProcess(p, nil)
+	c.setProcess(p, false)
 	go c.session.live.s.guarded("sftp", func() {
 		_ = pump(p.Stream, c.raw)
 		_ = p.Stream.CloseWrite()
@@ -93,19 +93,19 @@ func (c *channel) runSFTP(a *container.Agent, st agent.Start) (exitStatus, error
 // runTerminal joins the channel and a terminal of the agent's. A client that goes away
 // leaves the terminal to itself: the guest's next login finds it as it was.
 func (c *channel) runTerminal(a *container.Agent, st agent.Start) (exitStatus, error) {
-	st.Term, st.Size, st.Modes = c.pty.term, c.pty.size, c.pty.modes
+	st.Term, st.Size, st.Modes, st.Owner = c.pty.term, c.pty.size, c.pty.modes, c.session.owner()
 	c.greet()
 	p, err := a.Terminal(c.session.live.s.ctx, st)
 	if err != nil {
 		return exitStatus{}, err
 	}
 	defer p.Close()
-	w := &agent.StreamWriter{W: p.Stream}
-	c.setProcess(p, w)
+	c.setProcess(p, true)
+	defer c.setProcess(nil, false)
 	c.flushSize()
 	ended := make(chan struct{})
 	defer close(ended)
-	go c.session.live.s.guarded("terminal input", func() { c.terminalInput(w) })
+	go c.session.live.s.guarded("terminal input", func() { c.terminalInput(p) })
 	go func() {
 		select {
 		case <-ended:
@@ -123,24 +123,24 @@ func (c *channel) runTerminal(a *container.Agent, st agent.Start) (exitStatus, e
 	return exitOf(e), err
 }
 
-// terminalInput carries keys. The end of the client's input is not the terminal's: as with
-// sshd the program reads on.
-func (c *channel) terminalInput(w *agent.StreamWriter) {
-	buf := make([]byte, 4<<10)
+// terminalInput carries keys, in order with resizes. The end of the client's input is not the
+// terminal's: as with sshd the program reads on.
+func (c *channel) terminalInput(p *container.Process) {
+	w := agent.StreamWriter{W: p.Stream}
 	for {
-		n, err := c.raw.Read(buf)
-		if n > 0 && c.typed(w, buf[:n]) != nil || err != nil {
+		n, err := c.raw.Read(w.Room())
+		if n > 0 {
+			c.in.Lock()
+			werr := w.Flush(agent.StreamData, n)
+			c.in.Unlock()
+			if werr != nil {
+				return
+			}
+		}
+		if err != nil {
 			return
 		}
 	}
-}
-
-// typed sends keys, in order with resizes.
-func (c *channel) typed(w *agent.StreamWriter, keys []byte) error {
-	c.in.Lock()
-	defer c.in.Unlock()
-	_, err := w.Write(keys)
-	return err
 }
 
 func (c *channel) terminalOutput(p *container.Process) {

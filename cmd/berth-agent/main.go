@@ -1,6 +1,6 @@
 // Command berth-agent is PID 1 in every container: it sets the container up, gives up
 // every right it had for that, and serves the gateway. Under other names it is what the
-// guest finds on their PATH: `berth` (status, invite, done) and `scp`.
+// guest finds on their PATH: `berth` (status, invite, attach, done) and `scp`.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -71,9 +72,10 @@ func serveSFTP() error {
 
 // guest is the command that the guest types inside.
 func guest(args []string) int {
-	if len(args) != 1 || (args[0] != "status" && args[0] != "invite" && args[0] != "done") {
+	if len(args) != 1 || (!slices.Contains([]string{"status", "invite", "attach", "done"}, args[0])) {
 		fmt.Fprintln(os.Stderr, `usage: berth status   how long you still have, and what you were lent
        berth invite   a fresh link to this same container, for another key or window
+       berth attach   your terminals; ssh -t … berth attach N shares one
        berth done     give the machine back now: the container and its files go`)
 		return 2
 	}

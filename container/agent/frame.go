@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,6 +33,10 @@ const (
 	OpClose  Op = "close"  // stop listening for ID
 	OpTake   Op = "take"   // file: the stream for the accepted connection Conn; no file: turn it away
 	OpPing   Op = "ping"
+
+	OpTerminals Op = "terminals" // list the terminals
+	OpWatch     Op = "watch"     // file: a stream of what Terminal shows, for the host
+	OpNotice    Op = "notice"    // show Text on Terminal, or on the one that request ID shows
 )
 
 // Frames from the agent to the gateway.
@@ -58,6 +63,10 @@ type Frame struct {
 	Reply  *Reply `json:"reply,omitempty"`
 	Conn   uint64 `json:"conn,omitempty"`
 	Error  string `json:"error,omitempty"`
+	// Terminal is a terminal's number; in OpWatch 0 is the newest.
+	Terminal  int        `json:"terminal,omitempty"`
+	Terminals []Terminal `json:"terminals,omitempty"`
+	Text      string     `json:"text,omitempty"`
 	// Attached says that OpStarted continued a terminal instead of starting one.
 	Attached bool `json:"attached,omitempty"`
 	// NotFound says that OpStarted failed because there is no such program.
@@ -83,6 +92,21 @@ type Start struct {
 	Term    string   `json:"term,omitempty"`    // terminal only
 	Size    Size     `json:"size,omitzero"`     // terminal only
 	Modes   []byte   `json:"modes,omitempty"`   // encoded terminal modes, RFC 4254 section 8
+	Owner   string   `json:"owner,omitempty"`   // terminal only: a login returns to its own terminals
+	Keep    int64    `json:"keep,omitempty"`    // terminal only: seconds it waits for its guest; 0: no end
+}
+
+// Terminal describes one that runs. Command and Title are the guest's own words.
+type Terminal struct {
+	Number   int       `json:"number"`
+	Command  string    `json:"command,omitempty"` // empty for a login shell
+	Title    string    `json:"title,omitempty"`
+	Size     Size      `json:"size"`
+	Began    time.Time `json:"began"`
+	Left     time.Time `json:"left,omitzero"`    // when the last guest left, if none is there
+	Alt      bool      `json:"alt,omitempty"`    // a full-screen program is on
+	Guests   []uint64  `json:"guests,omitempty"` // the requests that show it
+	Watchers int       `json:"watchers,omitempty"`
 }
 
 // Size is a terminal's size in cells and pixels.

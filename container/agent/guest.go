@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -100,6 +102,9 @@ func (s *server) serveGuest(c net.Conn) {
 }
 
 func (s *server) ask(call *Call) *Reply {
+	if call.Verb == "attach" {
+		return &Reply{Text: s.terminalsText()}
+	}
 	id, ch, err := s.calls.open()
 	if err != nil {
 		return &Reply{Error: err.Error()}
@@ -118,6 +123,23 @@ func (s *server) ask(call *Call) *Reply {
 	case <-time.After(callTimeout):
 		return &Reply{Error: "the gateway did not answer, try again"}
 	}
+}
+
+// terminalsText lists the terminals for the guest, with the line that shares one.
+func (s *server) terminalsText() string {
+	var b strings.Builder
+	for _, t := range s.list() {
+		state := "in use"
+		if len(t.Guests) == 0 {
+			state = "waits since " + t.Left.UTC().Format("15:04 UTC")
+		}
+		fmt.Fprintf(&b, "%3d  %d×%d  %-22s %s\n", t.Number, t.Size.Cols, t.Size.Rows, state, cmp.Or(t.Command, "shell"))
+	}
+	if b.Len() == 0 {
+		return "there is no terminal now"
+	}
+	b.WriteString("share one with `ssh -t … berth attach N`, from a window of your own machine")
+	return b.String()
 }
 
 // Ask is the guest's side: it puts one question to the agent.

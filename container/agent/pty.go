@@ -63,6 +63,13 @@ func (p *pty) control(fn func(fd int) error) error {
 	return inner
 }
 
+// tryWrite gives b to the programs as if it was typed, or drops it where they do not read.
+func (p *pty) tryWrite(b []byte) {
+	if raw, err := p.SyscallConn(); err == nil {
+		_ = raw.Write(func(fd uintptr) bool { _, _ = unix.Write(int(fd), b); return true })
+	}
+}
+
 // drain returns what the terminal still holds after its leader ended, without waiting for
 // background jobs that keep it open. It returns io.EOF when there is nothing left.
 func (p *pty) drain(b []byte) (int, error) {

@@ -174,6 +174,12 @@ func (s *server) handle(ctx context.Context, f *Frame) {
 		s.signal(f)
 	case OpReply:
 		s.calls.answer(f.ID, f.Reply)
+	case OpTerminals:
+		s.send(&Frame{Op: OpStarted, ID: f.ID, Terminals: s.list()})
+	case OpWatch:
+		s.answer(f, s.watch(f))
+	case OpNotice:
+		s.notice(f)
 	case OpPing:
 		s.send(&Frame{Op: OpPong, ID: f.ID})
 	default:
@@ -205,6 +211,16 @@ func (s *server) begin(f *Frame) error {
 	default:
 		return fmt.Errorf("%w: mode %q", ErrFrame, f.Start.Mode)
 	}
+}
+
+// guard runs fn so that a panic in it ends nothing but itself: PID 1 goes on.
+func (s *server) guard(what string, fn func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("panic", "in", what, "cause", r)
+		}
+	}()
+	fn()
 }
 
 func (s *server) forget(id uint64) {

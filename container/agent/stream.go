@@ -10,7 +10,7 @@ import (
 // StreamKind says what a terminal frame holds.
 type StreamKind byte
 
-// Terminal frames. Data goes both ways, the others from the gateway.
+// Terminal frames. Data goes both ways; a size goes to the agent, and to watchers.
 const (
 	StreamData   StreamKind = 'd'
 	StreamResize StreamKind = 'r' // Size, four big-endian uint16: columns, rows, width, height
@@ -21,22 +21,35 @@ const MaxStreamFrame = 32 << 10
 
 const streamHead = 4
 
+// streamRoom is how much is read from a terminal at once: the kernel gives no more.
+const streamRoom = 8 << 10
+
 // StreamWriter writes terminal frames, each in a single write. It is not safe for
 // concurrent use.
 type StreamWriter struct {
 	W   io.Writer
-	buf [streamHead + MaxStreamFrame]byte
+	buf []byte
 }
 
 // Room is where the payload of the next frame can be read into, so that a frame is
 // never copied.
-func (w *StreamWriter) Room() []byte { return w.buf[streamHead:] }
+func (w *StreamWriter) Room() []byte {
+	if w.buf == nil {
+		w.buf = make([]byte, streamHead+streamRoom)
+	}
+	return w.buf[streamHead:]
+}
+
+// Frame makes the first n bytes of Room a frame, which is valid until Room is used again.
+func (w *StreamWriter) Frame(kind StreamKind, n int) []byte {
+	binary.BigEndian.PutUint32(w.buf[:streamHead], uint32(n)) // n ≤ MaxStreamFrame: the top byte is free
+	w.buf[0] = byte(kind)
+	return w.buf[:streamHead+n]
+}
 
 // Flush writes the first n bytes of Room as one frame.
 func (w *StreamWriter) Flush(kind StreamKind, n int) error {
-	binary.BigEndian.PutUint32(w.buf[:streamHead], uint32(n)) // n ≤ MaxStreamFrame: the top byte is free
-	w.buf[0] = byte(kind)
-	_, err := w.W.Write(w.buf[:streamHead+n])
+	_, err := w.W.Write(w.Frame(kind, n))
 	return err
 }
 
@@ -52,22 +65,36 @@ func (w *StreamWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Resize sends a new size.
-func (w *StreamWriter) Resize(s Size) error {
-	b := w.Room()
-	for i, v := range []uint16{s.Cols, s.Rows, s.Width, s.Height} {
-		binary.BigEndian.PutUint16(b[2*i:], v)
+// appendFrame appends one frame to b; p is at most MaxStreamFrame long.
+func appendFrame(b []byte, kind StreamKind, p []byte) []byte {
+	return append(append(b, byte(kind), byte(len(p)>>16), byte(len(p)>>8), byte(len(p))), p...)
+}
+
+func appendSize(b []byte, s Size) []byte {
+	var p []byte
+	for _, v := range []uint16{s.Cols, s.Rows, s.Width, s.Height} {
+		p = binary.BigEndian.AppendUint16(p, v)
 	}
-	return w.Flush(StreamResize, 8)
+	return appendFrame(b, StreamResize, p)
+}
+
+// WriteSize sends a new size to w.
+func WriteSize(w io.Writer, s Size) error {
+	_, err := w.Write(appendSize(nil, s))
+	return err
 }
 
 // StreamReader reads terminal frames.
 type StreamReader struct {
 	R   io.Reader
-	buf [streamHead + MaxStreamFrame]byte
+	buf []byte
 	// have is what was read beyond the last frame.
 	start, end int
 }
+
+// readerSize is what a reader begins with: a terminal that is typed on needs no more. It grows to
+// the longest frame that comes.
+const readerSize = 2 << 10
 
 // Next returns the next frame; its payload is valid until the following call. It returns io.EOF
 // at an end between two frames and an error wrapping ErrFrame for one that cannot be ours.
@@ -95,8 +122,12 @@ func (r *StreamReader) Next() (StreamKind, []byte, error) {
 // fill makes at least n bytes available from start.
 func (r *StreamReader) fill(n int) error {
 	if r.start+n > len(r.buf) || r.start == r.end {
-		r.end = copy(r.buf[:], r.buf[r.start:r.end])
-		r.start = 0
+		buf := r.buf
+		if n > len(buf) {
+			buf = make([]byte, max(n, readerSize, min(4*len(buf), streamHead+MaxStreamFrame)))
+		}
+		r.end = copy(buf, r.buf[r.start:r.end])
+		r.start, r.buf = 0, buf
 	}
 	for r.end-r.start < n {
 		m, err := r.R.Read(r.buf[r.end:])

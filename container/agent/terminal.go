@@ -5,41 +5,46 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/berth-gpu/berth/container/agent/screen"
 )
 
-// keepBytes is how much of a terminal's last output is kept for the guest's return.
-const keepBytes = 256 << 10
+// hangUp is what a terminal's programs get when nobody will come back to them.
+const hangUp = syscall.SIGHUP
 
-// maxDetached is how many terminals may wait for their guest; the oldest is hung up beyond it.
-const maxDetached = 32
-
-// terminal is a pty, its leader, and at most one viewer: the guest's session. It outlives
-// the session, so that a cut network loses nothing.
+// terminal is a pty, its leader, the model of its screen, and everyone who looks at it. It
+// outlives its guest's connection, so that a cut network loses nothing.
 type terminal struct {
-	pty   *pty
-	child child
+	server  *server
+	pty     *pty
+	child   child
+	number  int    // from 1, as the guest and the host call it
+	owner   string // whose it is: the next plain login of theirs returns to it
+	command string // empty for a login shell
+	began   time.Time
+	keep    time.Duration // how long it waits for its guest; 0: as long as the box lives
 
 	gone chan struct{} // closed when the leader has ended
 	exit Exit          // set before gone is closed
 
-	mu     sync.Mutex
-	viewer *viewer // nil while detached
-	kept   tail
-	since  time.Time // when the viewer left
-	ended  bool
+	mu       sync.Mutex
+	screen   *screen.Screen
+	size     Size      // of the pty
+	guests   []*viewer // in the order of their arrival
+	watchers []*viewer // the host's, who only look
+	since    time.Time // when the last guest left
+	leaving  int       // counts departures: a timer of an earlier one does nothing
+	ended    bool
+	drained  sync.Cond // with mu: a queue got shorter, or a viewer left
 }
 
-// viewer is one attached session.
-type viewer struct {
-	id   uint64 // of the request that attached it
-	conn *net.UnixConn
-
-	mu sync.Mutex // orders what is written to conn; taken after terminal.mu, never before it
-}
-
-// startTerminal begins a terminal, or continues the one whose guest was cut off.
+// startTerminal begins a terminal, or continues one: the one that was asked for, or the one
+// whose guest was cut off.
 func (s *server) startTerminal(f *Frame) error {
 	if len(f.Files) != 1 {
 		return fmt.Errorf("%w: terminal with %d descriptors", ErrFrame, len(f.Files))
@@ -48,18 +53,28 @@ func (s *server) startTerminal(f *Frame) error {
 	if err != nil {
 		return err
 	}
-	v := &viewer{id: f.ID, conn: conn}
-	if f.Start.Command == "" && s.reattach(v, f.Start.Size) {
-		return nil
-	}
-	t, err := s.newTerminal(f.Start, v)
-	if err != nil {
+	v := &viewer{id: f.ID, conn: conn, size: f.Start.Size}
+	if err := s.showTerminal(f.Start, v); err != nil {
 		_ = conn.Close()
 		return err
 	}
-	s.send(&Frame{Op: OpStarted, ID: f.ID})
-	go s.output(t)
-	go s.input(t, v)
+	return nil
+}
+
+func (s *server) showTerminal(st *Start, v *viewer) error {
+	if n, ok := attachCommand(st.Command); ok {
+		return s.attach(v, n)
+	}
+	if st.Command == "" && s.reattach(v, st.Owner) {
+		return nil
+	}
+	t, err := s.newTerminal(st, v)
+	if err != nil {
+		return err
+	}
+	s.send(&Frame{Op: OpStarted, ID: v.id, Terminal: t.number})
+	go s.guard("terminal output", func() { s.output(t) })
+	go s.guard("terminal input", func() { s.input(t, v) })
 	return nil
 }
 
@@ -88,7 +103,11 @@ func (s *server) newTerminal(st *Start, v *viewer) (*terminal, error) {
 		_ = p.Close()
 		return nil, fmt.Errorf("set up terminal: %w", err)
 	}
-	t := &terminal{pty: p, viewer: v, gone: make(chan struct{})}
+	t := &terminal{
+		server: s, pty: p, guests: []*viewer{v}, gone: make(chan struct{}), size: st.Size, owner: st.Owner, command: st.Command,
+		began: time.Now(), keep: time.Duration(st.Keep) * time.Second, screen: screen.New(modelSize(st.Size)),
+	}
+	t.drained.L = &t.mu
 	st.Env = append(st.Env, "SSH_TTY="+p.slave.Name())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,144 +117,106 @@ func (s *server) newTerminal(st *Start, v *viewer) (*terminal, error) {
 		return nil, err
 	}
 	t.child = child{pid: pid}
+	t.number = s.freeNumber()
 	s.terminals[t] = true
 	s.children[v.id] = &t.child
 	return t, nil
 }
 
-// output carries what the terminal prints to the viewer, and keeps the tail of it, until
-// the leader has ended and the terminal is empty.
+// modelSize is the size of the model for a pty of size s. A client that does not know its size
+// says 0.
+func modelSize(s Size) (cols, rows int) {
+	if s.Cols == 0 || s.Rows == 0 {
+		return 80, 24
+	}
+	return int(s.Cols), int(s.Rows)
+}
+
+// freeNumber is the lowest number that no terminal has. The caller holds s.mu.
+func (s *server) freeNumber() int {
+	used := make(map[int]bool)
+	for t := range s.terminals {
+		used[t.number] = true
+	}
+	n := 1
+	for used[n] {
+		n++
+	}
+	return n
+}
+
+// output carries what the terminal prints to everyone who looks, and to the model, until the
+// leader has ended and the terminal is empty.
 func (s *server) output(t *terminal) {
+	defer s.outputDone(t)
 	var w StreamWriter
-	read := t.pty.Read
-	for {
+	read, rest := t.pty.Read, maxRest
+	for rest > 0 {
 		n, err := read(w.Room())
 		if n > 0 {
-			t.show(&w, n)
+			t.show(w.Frame(StreamData, n), w.Room()[:n])
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			read = t.pty.drain // the leader ended: take what is there, wait for nothing
-		} else if err != nil {
-			break
+		select {
+		case <-t.gone: // the leader ended: take what is there, wait for nothing
+			read, rest = t.pty.drain, rest-n
+		default:
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
 		}
 	}
-	s.outputDone(t)
 }
 
-// show sends n bytes of w to the viewer. A viewer that cannot take them is gone.
-func (t *terminal) show(w *StreamWriter, n int) {
+// maxRest bounds what is read from a terminal after its leader ended: a job in the background
+// may go on printing for ever, and the kernel keeps less than this.
+const maxRest = 1 << 20
+
+// show sends a frame to those who see the terminal's own bytes, then has the model read them,
+// from which the others are drawn.
+func (t *terminal) show(frame, data []byte) {
 	t.mu.Lock()
-	t.kept.add(w.Room()[:n])
-	v := t.viewer
+	for _, v := range slices.Concat(t.guests, t.watchers) {
+		if !v.painted {
+			t.push(v, frame)
+		}
+	}
+	_, _ = t.screen.Write(data)
+	reply := t.screen.TakeReply()
+	raw := false
+	for _, v := range t.guests {
+		raw = raw || !v.painted
+		if v.painted {
+			t.repaint(v)
+		}
+	}
+	t.waitForRoom()
 	t.mu.Unlock()
-	if v == nil {
-		return
+	if !raw && len(reply) > 0 {
+		t.pty.tryWrite(reply) // nobody's terminal has seen the question
 	}
-	v.mu.Lock()
-	w.W = v.conn
-	err := w.Flush(StreamData, n)
-	v.mu.Unlock()
-	if err != nil {
-		t.detach(v)
-	}
-}
-
-// reattach gives v the terminal whose guest left last, if there is one, and shows it where
-// the guest left off. The size is set twice so that a full-screen program repaints even
-// when the size did not change.
-func (s *server) reattach(v *viewer, size Size) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	t, kept := s.takeDetached(v)
-	if t == nil {
-		return false
-	}
-	s.send(&Frame{Op: OpStarted, ID: v.id, Attached: true})
-	go s.input(t, v)
-	w := StreamWriter{W: v.conn}
-	if _, err := w.Write(kept); err != nil {
-		return true // input sees the same end and detaches
-	}
-	if size.Rows > 1 {
-		_ = t.pty.resize(Size{Cols: size.Cols, Rows: size.Rows - 1})
-	}
-	_ = t.pty.resize(size)
-	return true
-}
-
-// detach forgets v, if it still is the viewer.
-func (t *terminal) detach(v *viewer) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.viewer == v {
-		t.viewer = nil
-		t.since = time.Now()
-	}
-	_ = v.conn.Close()
 }
 
 // input carries the viewer's keys and sizes to the terminal until the viewer is gone.
 func (s *server) input(t *terminal, v *viewer) {
+	defer func() {
+		t.detach(v)
+		s.forget(v.id)
+		s.limitDetached()
+		s.keepFor(t)
+	}()
 	r := StreamReader{R: v.conn}
 	for {
 		kind, body, err := r.Next()
 		if err != nil {
-			break
+			return
 		}
 		if kind == StreamResize {
 			if size, err := ParseSize(body); err == nil {
-				_ = t.pty.resize(size)
+				t.resized(v, size)
 			}
 			continue
 		}
-		if _, err := t.pty.Write(body); err != nil {
-			break
-		}
-	}
-	t.detach(v)
-	s.forget(v.id)
-	s.limitDetached()
-}
-
-// takeDetached makes v the viewer of the terminal whose guest left last and returns it with
-// what it last showed; nil when none waits.
-func (s *server) takeDetached(v *viewer) (*terminal, []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.detached()
-	if len(all) == 0 {
-		return nil, nil
-	}
-	t := all[len(all)-1]
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.viewer = v
-	s.children[v.id] = &t.child
-	return t, t.kept.bytes()
-}
-
-// detached lists the terminals without a viewer, the longest waiting first. The caller
-// holds s.mu, without which no terminal gains a viewer.
-func (s *server) detached() []*terminal {
-	var all []*terminal
-	for t := range s.terminals {
-		t.mu.Lock()
-		if t.viewer == nil && !t.ended {
-			all = append(all, t)
-		}
-		t.mu.Unlock()
-	}
-	sortBySince(all)
-	return all
-}
-
-func (s *server) limitDetached() {
-	s.mu.Lock()
-	all := s.detached()
-	s.mu.Unlock()
-	for len(all) > maxDetached {
-		_ = s.reaper.signal(all[0].child.pid, hangUp)
-		all = all[1:]
+		_, _ = t.pty.Write(body) // a terminal that has ended takes no keys, but its last words are on their way
 	}
 }
 
@@ -243,13 +224,14 @@ func (s *server) limitDetached() {
 func (s *server) terminalExited(t *terminal, e Exit) {
 	t.mu.Lock()
 	t.ended = true
+	t.drained.Broadcast()
 	t.mu.Unlock()
 	t.exit = e
 	close(t.gone)
 	_ = t.pty.SetReadDeadline(time.Now())
 }
 
-// outputDone ends the viewer's stream after its last byte, then reports the exit. A leader
+// outputDone ends every viewer's stream after its last byte, then reports the exit. A leader
 // that let go of its terminal while it lives on is waited for.
 func (s *server) outputDone(t *terminal) {
 	<-t.gone
@@ -257,15 +239,37 @@ func (s *server) outputDone(t *terminal) {
 	s.mu.Lock()
 	delete(s.terminals, t)
 	t.mu.Lock()
-	v := t.viewer
-	t.viewer = nil
-	t.mu.Unlock()
-	if v != nil {
+	all := slices.Concat(t.guests, t.watchers)
+	for _, v := range t.guests {
 		delete(s.children, v.id)
+		if v.painted {
+			t.push(v, frameOf(v.painter.Leave()))
+		}
 	}
+	t.mu.Unlock()
 	s.mu.Unlock()
-	if v != nil {
-		s.send(&Frame{Op: OpExited, ID: v.id, Exit: &t.exit})
-		_ = v.conn.Close()
+	for _, v := range all {
+		go s.guard("end of terminal", func() {
+			t.finish(v)
+			s.send(&Frame{Op: OpExited, ID: v.id, Exit: &t.exit})
+			_ = v.conn.Close()
+		})
 	}
+}
+
+// attachCommand reports whether command is `berth attach`, perhaps with a terminal's number: it
+// is ours to serve, because a program inside could not hand its terminal over.
+func attachCommand(command string) (int, bool) {
+	words := strings.Fields(command)
+	if len(words) < 2 || len(words) > 3 || words[0] != "berth" || words[1] != "attach" {
+		return 0, false
+	}
+	if len(words) == 2 {
+		return 0, true
+	}
+	n := 0
+	if _, err := fmt.Sscanf(words[2], "%d", &n); err != nil || n < 1 {
+		return 0, false // the program of that name lists what there is
+	}
+	return n, true
 }

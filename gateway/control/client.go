@@ -23,6 +23,8 @@ var ErrNotRunning = errors.New("no gateway is running here")
 type Client struct {
 	Dir      string
 	Progress func(line string) // hears what slow verbs are doing; may be nil
+
+	picture func(gateway.Picture) error
 }
 
 // Share makes a link.
@@ -122,6 +124,14 @@ func (c *Client) read(r io.Reader) (json.RawMessage, error) {
 			return nil, a.Error
 		case a.Result != nil:
 			return a.Result, nil
+		case a.Picture != nil && c.picture != nil:
+			var p gateway.Picture
+			if err := json.Unmarshal(a.Picture, &p); err != nil {
+				return nil, fmt.Errorf("read a picture: %w", err)
+			}
+			if err := c.picture(p); err != nil {
+				return nil, err
+			}
 		case c.Progress != nil:
 			c.Progress(a.Progress)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 type host struct {
 	err   error
 	asked string
+	ended atomic.Bool
 }
 
 func (h *host) Share(ctx context.Context, req gateway.ShareRequest) (gateway.ShareResult, error) {

@@ -23,6 +23,7 @@ type Host interface {
 	links
 	reports
 	screen
+	terminals
 }
 
 // links is the part of gateway.Server that makes and changes links.
@@ -52,6 +53,7 @@ type Server struct {
 	Host Host
 
 	http *http.Server
+	stop context.CancelFunc // ends what would go on for as long as its client likes
 }
 
 // Listen makes the socket, for its owner alone. Whoever calls it holds the state directory's
@@ -103,6 +105,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	handle(mux, "log", func(ctx context.Context, r request) (any, error) { return s.Host.Events(ctx, r.N) })
 	handle(mux, "doors", func(ctx context.Context, _ request) (any, error) { return s.Host.ListDoors(ctx) })
 	s.handleScreen(mux)
+	s.handleTerminals(mux)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve control: %w", err)
@@ -115,6 +118,7 @@ func (s *Server) Serve(ln net.Listener) error {
 func (s *Server) Close(ctx context.Context) error {
 	var err error
 	if s.http != nil {
+		s.stop()
 		err = s.http.Shutdown(ctx)
 	}
 	return errors.Join(err, os.Remove(filepath.Join(s.Dir, SocketName)))
@@ -122,6 +126,11 @@ func (s *Server) Close(ctx context.Context) error {
 
 // handle serves one verb.
 func handle(mux *http.ServeMux, verb string, do func(context.Context, request) (any, error)) {
+	handleLines(mux, verb, func(ctx context.Context, r request, _ *lines) (any, error) { return do(ctx, r) })
+}
+
+// handleLines serves a verb that answers with more than a result.
+func handleLines(mux *http.ServeMux, verb string, do func(context.Context, request, *lines) (any, error)) {
 	mux.HandleFunc("POST /v1/"+verb, func(w http.ResponseWriter, r *http.Request) {
 		out := &lines{w: w, enc: json.NewEncoder(w)}
 		var req request
@@ -131,7 +140,7 @@ func handle(mux *http.ServeMux, verb string, do func(context.Context, request) (
 			return
 		}
 		ctx := gateway.WithProgress(r.Context(), func(line string) { out.send(answer{Progress: line}) })
-		res, err := do(ctx, req)
+		res, err := do(ctx, req, out)
 		if err != nil {
 			out.send(answer{Error: errorOf(err)})
 			return

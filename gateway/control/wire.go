@@ -21,10 +21,13 @@ type request struct {
 	Share *gateway.ShareRequest `json:"share,omitempty"`
 
 	Overview gateway.OverviewOptions `json:"overview,omitzero"`
+	Watch    *gateway.WatchRequest   `json:"watch,omitempty"`
 }
 
-// answer is one line of an answer: any number with Progress, then one with Result or Error.
+// answer is one line of an answer: any number with Progress or Picture, then one with Result or
+// Error.
 type answer struct {
+	Picture  json.RawMessage `json:"picture,omitempty"`
 	Progress string          `json:"progress,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	Error    *Error          `json:"error,omitempty"`
@@ -60,6 +63,7 @@ var classes = []struct {
 	{"link-ended", link.ErrEnded},
 	{"too-long", link.ErrTooLong},
 	{"not-written", link.ErrDurable},
+	{"no-terminal", gateway.ErrNoTerminal},
 	{"docker-down", container.ErrUnavailable},
 	{"no-image", container.ErrNoImage},
 	{"disk-full", container.ErrNoSpace},
