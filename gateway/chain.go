@@ -19,7 +19,7 @@ const handshakeTimeout = 30 * time.Second
 // forwards would reach the host's network.
 func (s *Server) newSSH() (*ssh.Server, error) {
 	keys := func(srv *ssh.Server) error { srv.HostSigners = s.keys; return nil } // or Wish makes one in the working directory
-	srv, err := wish.NewServer(wish.WithVersion("Berth"), keys)
+	srv, err := wish.NewServer(wish.WithVersion(serverName), keys)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,12 @@ func (s *Server) admitConn(ctx ssh.Context, c net.Conn) net.Conn {
 	if !ok {
 		return nil // not from a door of ours
 	}
+	offer, err := dc.hello()
+	if err != nil {
+		s.Log.Debug("handshake failed", "address", dc.RemoteAddr(), "cause", err)
+		return nil
+	}
+	dc.ciphers = offer
 	ctx.SetValue(doorConnKey{}, dc)
 	return dc
 }
@@ -63,7 +69,7 @@ func (s *Server) sshConfig(ctx ssh.Context) *gossh.ServerConfig {
 	dc, _ := ctx.Value(doorConnKey{}).(*doorConn)
 	e := &entry{s: s, conn: dc, ctx: ctx}
 	return &gossh.ServerConfig{
-		Config:                      gossh.Config{Ciphers: ciphers, RekeyThreshold: 0},
+		Config:                      gossh.Config{Ciphers: dc.ciphers},
 		MaxAuthTries:                maxAuthTries,
 		BannerCallback:              e.banner,
 		PublicKeyCallback:           e.offered,
@@ -75,13 +81,6 @@ func (s *Server) sshConfig(ctx ssh.Context) *gossh.ServerConfig {
 
 // maxAuthTries lets people with many keys in their agent reach the right one.
 const maxAuthTries = 20
-
-// ciphers leaves out chacha20-poly1305, which OpenSSH would prefer and which Go computes
-// slowly: 199 MiB/s down against 348 with aes128-gcm, measured on the same machine.
-var ciphers = []string{
-	gossh.CipherAES128GCM, gossh.CipherAES256GCM,
-	gossh.CipherAES128CTR, gossh.CipherAES192CTR, gossh.CipherAES256CTR,
-}
 
 // withSession finds the session that authentication made for this connection.
 func (s *Server) withSession(handle func(*session, *gossh.ServerConn, gossh.NewChannel)) ssh.ChannelHandler {

@@ -6,11 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// doorConn is one connection with the name of its door. It counts its bytes and tells those
-// who asked when it closes.
+// doorConn is one connection with the name of its door. It counts its bytes, moves them in large
+// pieces, and tells those who asked when it closes.
 type doorConn struct {
 	net.Conn
 	door    string
+	pull    *puller // nil where the door gives no socket
+	rest    []byte  // of pull, not read yet
+	send    *outbox
+	seen    []byte       // from the client, read ahead by hello
+	ciphers []string     // what hello decided to offer
+	greeted bool         // our version is out: the library's copy of it stays in
 	in, out atomic.Int64 // bytes from and to the guest, encrypted as they are
 	guess   [32]byte     // hash of the last wrong link; guard.mu
 
@@ -19,23 +25,59 @@ type doorConn struct {
 	done    bool
 }
 
+func newDoorConn(c net.Conn, door string) *doorConn {
+	return &doorConn{Conn: c, door: door, pull: newPuller(c), send: newOutbox(c)}
+}
+
 // Read counts what comes from the guest.
 func (c *doorConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.in.Add(int64(n))
-	return n, err
+	if len(c.seen) > 0 {
+		n := copy(p, c.seen)
+		if c.seen = c.seen[n:]; len(c.seen) == 0 {
+			c.seen = nil
+		}
+		return n, nil
+	}
+	return c.receive(p)
+}
+
+func (c *doorConn) receive(p []byte) (int, error) {
+	if c.pull == nil {
+		n, err := c.Conn.Read(p)
+		c.in.Add(int64(n))
+		return n, err
+	}
+	if len(c.rest) == 0 {
+		b, err := c.pull.pull()
+		if err != nil {
+			return 0, err
+		}
+		c.in.Add(int64(len(b)))
+		c.rest = b
+	}
+	n := copy(p, c.rest)
+	if c.rest = c.rest[n:]; len(c.rest) == 0 {
+		c.pull.release()
+	}
+	return n, nil
 }
 
 // Write counts what goes to the guest.
 func (c *doorConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
+	if c.greeted {
+		c.greeted = false
+		if string(p) == serverVersion {
+			return len(p), nil
+		}
+	}
+	n, err := c.send.write(p)
 	c.out.Add(int64(n))
 	return n, err
 }
 
 // Close closes the connection and, the first time, runs what onClose was given.
 func (c *doorConn) Close() error {
-	err := c.Conn.Close()
+	err := c.send.close()
 	c.mu.Lock()
 	closers := c.closers
 	c.closers, c.done = nil, true

@@ -145,7 +145,7 @@ func (l doorListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	dc := &doorConn{Conn: c, door: l.door}
+	dc := newDoorConn(c, l.door)
 	l.guard.enter(dc)
 	return dc, nil
 }

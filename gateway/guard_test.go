@@ -10,7 +10,7 @@ import (
 
 // from is a connection from an address, which notes that it was closed.
 func from(address string) *doorConn {
-	return &doorConn{Conn: &farConn{address: address}, door: "test"}
+	return newDoorConn(&farConn{address: address}, "test")
 }
 
 type farConn struct {

@@ -11,29 +11,6 @@ import (
 	"github.com/berth-gpu/berth/container/agent"
 )
 
-// copySize is how much is taken from a process at once: several of the 32 KiB packets that
-// OpenSSH accepts, in one read.
-const copySize = 128 << 10
-
-var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copySize); return &b }}
-
-// pump copies src to dst until src ends. Errors of dst are returned, of src are its end.
-func pump(dst io.Writer, src io.Reader) error {
-	buf := copyBuffers.Get().(*[]byte)
-	defer copyBuffers.Put(buf)
-	for {
-		n, err := src.Read(*buf)
-		if n > 0 {
-			if _, werr := dst.Write((*buf)[:n]); werr != nil {
-				return werr
-			}
-		}
-		if err != nil {
-			return nil
-		}
-	}
-}
-
 // runExec carries a command without a terminal. As with sshd the exit is reported after
 // stdout and stderr reached their ends, and never waits for stdin. A client that goes away
 // hangs its command up.

@@ -1,8 +1,10 @@
 package tunnel
 
 import (
+	"errors"
 	"net"
 	"sync/atomic"
+	"syscall"
 )
 
 // counter is what went through a door.
@@ -26,4 +28,14 @@ func (c *countedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.total.out.Add(int64(n))
 	return n, err
+}
+
+// SyscallConn lets the gateway wait for bytes without holding a buffer for them. It fails
+// where the door's connection is no socket.
+func (c *countedConn) SyscallConn() (syscall.RawConn, error) {
+	sc, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return sc.SyscallConn()
 }

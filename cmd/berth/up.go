@@ -159,6 +159,7 @@ func (g *gatewayRun) serve(ctx context.Context, stop func()) error {
 	for name, ln := range doors {
 		go func() { failed <- g.server.Serve(name, ln) }()
 	}
+	go tendMemory(ctx)
 	g.doors.Start(ctx)
 	g.log.Info("gateway is up", "state", g.app.dir)
 	if g.flags.share {
