@@ -47,7 +47,7 @@ func pumpChannel(dst io.Writer, src io.Reader) error {
 			}
 		}
 		if err != nil {
-			return nil //nolint:nilerr // the end of src, however it came
+			return nil
 		}
 		switch {
 		case n == len(small) && large == nil:
