@@ -26,7 +26,8 @@ func (a *Agent) Watch(ctx context.Context, number int) (*Process, error) {
 	return a.stream(ctx, &agent.Frame{Op: agent.OpWatch, Terminal: number})
 }
 
-// Notice shows a line of ours on a terminal, in a way that harms no full-screen program.
+// Notice shows a line of ours on a terminal, or on all for 0, in a way that harms no full-screen
+// program.
 func (a *Agent) Notice(ctx context.Context, number int, text string) error {
 	peer, err := a.wait(ctx)
 	if err != nil {
@@ -35,9 +36,9 @@ func (a *Agent) Notice(ctx context.Context, number int, text string) error {
 	return peer.send(&agent.Frame{Op: agent.OpNotice, Terminal: number, Text: text})
 }
 
-// Notice shows a line of ours on this terminal.
-func (p *Process) Notice(text string) error {
-	return p.peer.send(&agent.Frame{Op: agent.OpNotice, ID: p.id, Text: text})
+// Farewell has a terminal's stream end with a line of ours; the terminal goes on.
+func (p *Process) Farewell(text string) error {
+	return p.peer.send(&agent.Frame{Op: agent.OpFarewell, ID: p.id, Text: text})
 }
 
 // ID names the process in what the agent says of its terminals.

@@ -23,11 +23,13 @@ type channel struct {
 	// agentSocket leads to the guest's ssh-agent; nil unless asked for.
 	agentSocket *container.Listener
 	gone        chan struct{} // closed when the client closed the channel or the connection died
+	drained     chan struct{} // closed when all of a terminal's output is out
 
 	mu       sync.Mutex // guards what is below
 	what     string     // shell, exec, sftp; empty until asked for
 	command  string
 	exited   bool
+	ended    bool // from our side: the link ended, or the host closed the connection
 	proc     *container.Process
 	terminal bool // proc is a terminal
 	once     sync.Once
@@ -48,7 +50,7 @@ func (x *session) channel(conn *gossh.ServerConn, nc gossh.NewChannel) {
 	if err != nil {
 		return
 	}
-	c := &channel{session: x, conn: conn, raw: raw, gone: make(chan struct{})}
+	c := &channel{session: x, conn: conn, raw: raw, gone: make(chan struct{}), drained: make(chan struct{})}
 	x.track(c, "idle")
 	defer x.untrack(c)
 	defer func() {
@@ -64,6 +66,7 @@ func (x *session) channel(conn *gossh.ServerConn, nc gossh.NewChannel) {
 		c.begin()
 	}
 	close(c.gone) // whatever runs notices, and ends or is kept by its own rule
+	c.leaveTerminal()
 	c.closeIdle()
 }
 
@@ -201,6 +204,17 @@ func (c *channel) setProcess(p *container.Process, terminal bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.proc, c.terminal = p, terminal
+}
+
+// leaveTerminal lets go of a terminal whose client is gone.
+func (c *channel) leaveTerminal() {
+	c.mu.Lock()
+	p, terminal := c.proc, c.terminal
+	c.mu.Unlock()
+	if terminal {
+		c.session.live.leftTerminal(p.ID())
+		p.Close()
+	}
 }
 
 // closeIdle closes a channel on which nothing was ever started.

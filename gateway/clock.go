@@ -65,9 +65,7 @@ func (v *live) warn(l link.Link, now time.Time) {
 	}
 	v.mu.Unlock()
 	if due {
-		for _, sess := range v.list() {
-			sess.say(warning(left.Round(time.Second), l.Terms))
-		}
+		v.notice(0, warning(left.Round(time.Second), l.Terms))
 	}
 }
 
@@ -90,9 +88,7 @@ func (v *live) extended(l link.Link, now time.Time) {
 	v.warned = 0
 	v.mu.Unlock()
 	if told {
-		for _, sess := range v.list() {
-			sess.say("the host gave you more time: " + roughly(l.EndsAt.Sub(now)) + " left")
-		}
+		v.notice(0, "the host gave you more time: "+roughly(l.EndsAt.Sub(now))+" left")
 	}
 }
 

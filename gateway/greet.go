@@ -27,7 +27,8 @@ func greeting(l link.Link, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "berth: %s, %s, until %s (%s left)\n", machine(l.Terms), network(l.Terms.Network),
 		l.EndsAt.UTC().Format("Mon 15:04 UTC"), roughly(l.EndsAt.Sub(now)))
-	fmt.Fprintf(&b, "berth: files in your home %s; the host can watch; `berth status`, `berth invite`, `berth done`\n", fate(l.Terms))
+	fmt.Fprintf(&b, "berth: files in your home %s; the host can watch\n", fate(l.Terms))
+	b.WriteString("berth: type `berth status`, `berth invite`, `berth attach` or `berth done`\n")
 	return b.String()
 }
 
@@ -83,17 +84,6 @@ func warning(left time.Duration, t link.Terms) string {
 	return fmt.Sprintf("this link ends in %s; files in your home %s", roughly(left), fate(t))
 }
 
-// say puts a line on the channel if it is a terminal. The agent shows it, so that it becomes
-// part of the screen, or goes away again over a full-screen program.
-func (c *channel) say(text string) {
-	c.mu.Lock()
-	p, runs := c.proc, c.terminal
-	c.mu.Unlock()
-	if runs {
-		_ = p.Notice(text) // an agent that is gone shows nothing more
-	}
-}
-
 // complain puts a line where the guest reads errors: the terminal, or stderr. The bytes of
 // stdout are never touched.
 func (c *channel) complain(text string) {
@@ -109,15 +99,29 @@ func (c *channel) complain(text string) {
 // finish ends the channel from our side, with the reason.
 func (c *channel) finish(why string) {
 	c.mu.Lock()
-	what := c.what
+	what, p, terminal := c.what, c.proc, c.terminal
+	c.ended = true
 	c.mu.Unlock()
-	if what == "" {
+	switch {
+	case what == "":
 		return // a forward, or nothing yet: the connection's close says it
-	}
-	if what != "sftp" {
+	case terminal && p.Farewell(why) == nil && c.wait(farewellTimeout/2):
+	case what != "sftp":
 		c.complain(why)
 	}
 	c.exit(exitStatus{code: exitEnded})
+}
+
+// wait waits until the terminal's last byte is out, and says whether it is.
+func (c *channel) wait(d time.Duration) bool {
+	select {
+	case <-c.drained:
+		return true
+	case <-c.gone:
+		return true
+	case <-time.After(d):
+		return false
+	}
 }
 
 func crlf(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }

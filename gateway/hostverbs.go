@@ -75,6 +75,7 @@ func fill(d *ShareRequest, from ShareRequest) {
 	set(&d.Terms.Writable, from.Terms.Writable)
 	set(&d.Terms.Runtime, from.Terms.Runtime)
 	set(&d.Terms.Approve, from.Terms.Approve)
+	set(&d.Terms.KeepFor, from.Terms.KeepFor)
 	if len(from.Terms.Mounts) > 0 {
 		d.Terms.Mounts = slices.Clone(from.Terms.Mounts)
 	}

@@ -29,6 +29,7 @@ type live struct {
 	sessions map[string]*session
 	closed   bool
 	warned   time.Duration // the last warning given, see warnAt
+	left     []uint64      // the newest terminal channels whose client went away
 	watchers map[int]int   // how many of the host's look at each terminal, by its number
 }
 

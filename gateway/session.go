@@ -141,14 +141,6 @@ func (x *session) untrack(c *channel) {
 	delete(x.channels, c)
 }
 
-// say writes a line to the guest's terminals, as wall(1) would, and nowhere else: a pipe
-// carries the guest's bytes alone.
-func (x *session) say(text string) {
-	for _, c := range x.all() {
-		c.say(text)
-	}
-}
-
 func (x *session) all() []*channel {
 	x.mu.Lock()
 	defer x.mu.Unlock()

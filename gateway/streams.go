@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/berth-gpu/berth/container"
 	"github.com/berth-gpu/berth/container/agent"
@@ -70,34 +71,52 @@ func (c *channel) runSFTP(a *container.Agent, st agent.Start) (exitStatus, error
 // runTerminal joins the channel and a terminal of the agent's. A client that goes away
 // leaves the terminal to itself: the guest's next login finds it as it was.
 func (c *channel) runTerminal(a *container.Agent, st agent.Start) (exitStatus, error) {
-	st.Term, st.Size, st.Modes, st.Owner = c.pty.term, c.pty.size, c.pty.modes, c.session.owner()
+	x := c.session
+	st.Term, st.Size, st.Modes, st.Owner = c.pty.term, c.pty.size, c.pty.modes, x.owner()
+	if l, ok := x.live.s.Book.Get(x.live.id); ok {
+		st.Keep = int64(l.Terms.KeepFor / time.Second)
+	}
+	if st.Command == "" {
+		st.Lost = x.live.lost(x)
+	}
 	c.greet()
-	p, err := a.Terminal(c.session.live.s.ctx, st)
+	p, err := a.Terminal(x.live.s.ctx, st)
 	if err != nil {
 		return exitStatus{}, err
 	}
 	defer p.Close()
 	c.setProcess(p, true)
 	defer c.setProcess(nil, false)
+	if c.isGone() {
+		return exitStatus{}, nil
+	}
 	c.flushSize()
-	ended := make(chan struct{})
-	defer close(ended)
-	go c.session.live.s.guarded("terminal input", func() { c.terminalInput(p) })
-	go func() {
-		select {
-		case <-ended:
-		case <-c.gone:
-			p.Close()
-		}
-	}()
+	go x.live.s.guarded("terminal input", func() { c.terminalInput(p) })
 	c.terminalOutput(p)
+	close(c.drained)
+	switch {
+	case c.isGone():
+		return exitStatus{}, nil
+	case c.isEnded():
+		return exitStatus{code: exitEnded}, nil
+	}
+	e, err := p.Wait(x.live.s.ctx)
+	return exitOf(e), err
+}
+
+func (c *channel) isGone() bool {
 	select {
 	case <-c.gone:
-		return exitStatus{}, nil
+		return true
 	default:
+		return false
 	}
-	e, err := p.Wait(c.session.live.s.ctx)
-	return exitOf(e), err
+}
+
+func (c *channel) isEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }
 
 // terminalInput carries keys, in order with resizes. The end of the client's input is not the

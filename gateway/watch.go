@@ -87,6 +87,9 @@ func (s *Server) Watch(ctx context.Context, req WatchRequest, show func(Picture)
 		return fmt.Errorf("watch: %w", err)
 	}
 	p, err := a.Watch(ctx, number)
+	if errors.Is(err, container.ErrNoProgram) { // it ended just now
+		err = ErrNoTerminal
+	}
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}

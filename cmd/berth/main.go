@@ -45,7 +45,7 @@ func newRoot(args []string) *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON, for programs")
 	flags.StringVar(&a.file, "config", "", "the config file; by default "+userConfig()+", else "+systemConfig)
 	for _, verb := range []func(*app) *cobra.Command{
-		upCommand, shareCommand, lsCommand, showCommand, revokeCommand, extendCommand, kickCommand, approveCommand,
+		upCommand, shareCommand, lsCommand, showCommand, revokeCommand, extendCommand, kickCommand, approveCommand, watchCommand,
 		receiptsCommand, logCommand, doorsCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(verb(a))

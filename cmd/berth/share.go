@@ -18,7 +18,7 @@ import (
 // not is filled in by the running gateway, whose own flags are the host's defaults.
 type terms struct {
 	image, network, workspace, runtime string
-	ttl, lasts                         span
+	ttl, lasts, keepFor                span
 	sessions                           int
 	cpus                               float64
 	memory, shm                        size
@@ -49,6 +49,7 @@ func (t *terms) register(f *pflag.FlagSet) {
 	f.BoolVar(&t.root, "root", false, "the guest is root inside: apt and su work, sudo does not")
 	f.BoolVar(&t.writable, "writable", false, "the whole file system can be written, not the home alone")
 	f.StringVar(&t.runtime, "runtime", "", "Docker runtime, such as runsc or kata")
+	f.Var(&t.keepFor, "keep-for", "how long a terminal waits for a guest who was cut off (default until the link ends)")
 	f.BoolVar(&t.approve, "approve", false, "the first use waits for `berth approve`")
 }
 
@@ -63,7 +64,7 @@ func (t *terms) request() (gateway.ShareRequest, error) {
 	return gateway.ShareRequest{TTL: time.Duration(t.ttl), Terms: link.Terms{
 		Image: t.image, For: time.Duration(t.lasts), Sessions: t.sessions, CPUs: t.cpus, Memory: int64(t.memory), SHM: int64(t.shm),
 		PIDs: t.pids, Network: t.network, Mounts: t.mounts, Workspace: t.workspace, Root: t.root, Writable: t.writable,
-		Runtime: t.runtime, Approve: t.approve,
+		Runtime: t.runtime, Approve: t.approve, KeepFor: time.Duration(t.keepFor),
 	}}, nil
 }
 

@@ -53,14 +53,22 @@ func TestStory(t *testing.T) {
 
 // storyCmds are the words of a story that testscript does not know, one a line.
 var storyCmds = map[string]func(*testscript.TestScript, bool, []string){
-	"build": cmdBuild,
-	"image": cmdImage,
-	"key":   cmdKey,
-	"quit":  cmdQuit,
-	"serve": cmdServe,
-	"share": cmdShare,
-	"sums":  cmdSums,
-	"until": cmdUntil,
+	"build":  cmdBuild,
+	"image":  cmdImage,
+	"key":    cmdKey,
+	"quit":   cmdQuit,
+	"serve":  cmdServe,
+	"share":  cmdShare,
+	"sums":   cmdSums,
+	"until":  cmdUntil,
+	"client": cmdClient,
+	"close":  cmdClose,
+	"keys":   cmdKeys,
+	"resize": cmdResize,
+	"same":   cmdSame,
+	"shows":  cmdShows,
+	"snap":   cmdSnap,
+	"term":   cmdTerm,
 }
 
 // need skips a test for a missing tool, or fails it where REQUIRE names the tool.
@@ -93,6 +101,7 @@ type running struct {
 	done   chan struct{}
 	port   int
 	images []string
+	tmux   bool // a server for windows runs
 }
 
 func gatewayOf(ts *testscript.TestScript) *running { return ts.Value("gateway").(*running) }

@@ -86,6 +86,7 @@ var hints = []struct {
 	{control.ErrNotRunning, "start it with `berth up`, or name its state directory with --state"},
 	{link.ErrUnknown, "`berth ls` lists the links"},
 	{link.ErrAmbiguous, "use the whole id, as `berth ls` prints it"},
+	{gateway.ErrNoTerminal, "`berth ls` shows who is connected; commands and file transfers have no terminal"},
 	{link.ErrEnded, "make a new link with `berth share`"},
 	{link.ErrTooLong, "a link can last a year from now at most"},
 	{link.ErrLocked, "another gateway uses this state directory; give this one its own with --state"},

@@ -12,10 +12,18 @@ import (
 // maxDetached is how many terminals may wait for their guest; the oldest is hung up beyond it.
 const maxDetached = 32
 
-// reattach gives v the terminal of owner whose guest left last, if there is one.
-func (s *server) reattach(v *viewer, owner string) bool {
+// reattach gives v the terminal of its owner whose guest left last, if there is one. Guests of
+// whom the gateway says that they are lost have left.
+func (s *server) reattach(v *viewer, st *Start) bool {
 	s.mu.Lock()
-	all := slices.DeleteFunc(s.detached(), func(t *terminal) bool { return t.owner != owner })
+	for t := range s.terminals {
+		for _, id := range st.Lost {
+			if lost := t.guest(id); lost != nil {
+				t.detach(lost)
+			}
+		}
+	}
+	all := slices.DeleteFunc(s.detached(), func(t *terminal) bool { return t.owner != st.Owner })
 	if len(all) == 0 {
 		s.mu.Unlock()
 		return false

@@ -36,7 +36,8 @@ const (
 
 	OpTerminals Op = "terminals" // list the terminals
 	OpWatch     Op = "watch"     // file: a stream of what Terminal shows, for the host
-	OpNotice    Op = "notice"    // show Text on Terminal, or on the one that request ID shows
+	OpNotice    Op = "notice"    // show Text on Terminal, or on all
+	OpFarewell  Op = "farewell"  // show Text as the last that request ID gets
 )
 
 // Frames from the agent to the gateway.
@@ -63,7 +64,7 @@ type Frame struct {
 	Reply  *Reply `json:"reply,omitempty"`
 	Conn   uint64 `json:"conn,omitempty"`
 	Error  string `json:"error,omitempty"`
-	// Terminal is a terminal's number; in OpWatch 0 is the newest.
+	// Terminal is a terminal's number; in OpWatch 0 is the newest, in OpNotice all.
 	Terminal  int        `json:"terminal,omitempty"`
 	Terminals []Terminal `json:"terminals,omitempty"`
 	Text      string     `json:"text,omitempty"`
@@ -94,6 +95,7 @@ type Start struct {
 	Modes   []byte   `json:"modes,omitempty"`   // encoded terminal modes, RFC 4254 section 8
 	Owner   string   `json:"owner,omitempty"`   // terminal only: a login returns to its own terminals
 	Keep    int64    `json:"keep,omitempty"`    // terminal only: seconds it waits for its guest; 0: no end
+	Lost    []uint64 `json:"lost,omitempty"`    // terminal only: requests whose client is gone though its connection is not
 }
 
 // Terminal describes one that runs. Command and Title are the guest's own words.

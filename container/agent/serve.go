@@ -180,6 +180,8 @@ func (s *server) handle(ctx context.Context, f *Frame) {
 		s.answer(f, s.watch(f))
 	case OpNotice:
 		s.notice(f)
+	case OpFarewell:
+		s.farewell(f)
 	case OpPing:
 		s.send(&Frame{Op: OpPong, ID: f.ID})
 	default:
@@ -193,7 +195,7 @@ func (s *server) answer(f *Frame, err error) {
 		return
 	}
 	closeAll(f.Files)
-	missing := errors.Is(err, errNoShell) || errors.Is(err, errNoCommand) || errors.Is(err, os.ErrNotExist)
+	missing := errors.Is(err, errNoShell) || errors.Is(err, errNoCommand) || errors.Is(err, errNoTerminal) || errors.Is(err, os.ErrNotExist)
 	s.send(&Frame{Op: OpStarted, ID: f.ID, Error: err.Error(), NotFound: missing})
 }
 

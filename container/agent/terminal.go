@@ -65,7 +65,7 @@ func (s *server) showTerminal(st *Start, v *viewer) error {
 	if n, ok := attachCommand(st.Command); ok {
 		return s.attach(v, n)
 	}
-	if st.Command == "" && s.reattach(v, st.Owner) {
+	if st.Command == "" && s.reattach(v, st) {
 		return nil
 	}
 	t, err := s.newTerminal(st, v)

@@ -78,21 +78,52 @@ func (t *terminal) describe() Terminal {
 	return d
 }
 
-// notice shows a line of ours on a terminal, named by its number or by a request that shows it.
+// notice shows a line of ours on a terminal, or on all.
 func (s *server) notice(f *Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for t := range s.terminals {
-		if t.number == f.Terminal || t.shows(f.ID) {
+		if t.number == f.Terminal || f.Terminal == 0 {
 			t.notice(f.Text)
 		}
 	}
 }
 
-func (t *terminal) shows(id uint64) bool {
+// farewell ends a guest's stream, not their terminal, with a line of ours; their own terminal is
+// taken out of whatever a full-screen program had made of it.
+func (s *server) farewell(f *Frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t := range s.terminals {
+		v := t.guest(f.ID)
+		if v == nil {
+			continue
+		}
+		t.mu.Lock()
+		if v.painted {
+			t.queueFrames(v, v.painter.Leave())
+		} else {
+			t.queueFrames(v, t.screen.Leave())
+		}
+		t.queueFrames(v, []byte("\r\nberth: "+f.Text+"\r\n"))
+		t.mu.Unlock()
+		go s.guard("farewell", func() {
+			t.finish(v)
+			t.detach(v)
+		})
+	}
+}
+
+// guest finds the viewer that a request attached.
+func (t *terminal) guest(id uint64) *viewer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return id != 0 && slices.ContainsFunc(t.guests, func(v *viewer) bool { return v.id == id })
+	for _, v := range t.guests {
+		if v.id == id {
+			return v
+		}
+	}
+	return nil
 }
 
 // noticeTime is how long a line of ours stays over a full-screen program.

@@ -47,6 +47,7 @@ type Terms struct {
 	Writable  bool          `json:"writable,omitempty"`
 	Runtime   string        `json:"runtime,omitempty"`
 	Approve   bool          `json:"approve,omitempty"`
+	KeepFor   time.Duration `json:"keep_for,omitempty"` // how long a terminal waits for its guest; 0: until the link ends
 }
 
 // Link is one grant as the book knows it. It is a value: the store hands out copies.

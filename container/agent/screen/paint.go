@@ -22,7 +22,7 @@ type Painter struct {
 func (p *Painter) Paint(v View) []byte {
 	b := []byte("\x1b[?2026h\x1b[?25l")
 	if !p.on {
-		b = append(b, "\x1b[?1049h\x1b[?6l\x1b[?7h\x1b[4l\x1b[r\x1b(B\x0f\x1b[0m"...)
+		b = append(b, "\x1b[22;2t\x1b[?1049h\x1b[?6l\x1b[?7h\x1b[4l\x1b[r\x1b(B\x0f\x1b[0m"...)
 	}
 	if !p.on || p.cols != p.Cols || len(p.lines) != p.Rows {
 		b = append(b, "\x1b[H\x1b[2J"...)
@@ -80,5 +80,5 @@ func (p *Painter) Leave() []byte {
 		b = s.inputModes(b, p.last.modes, false)
 	}
 	p.on, p.last = false, View{}
-	return append(b, "\x1b[0m\x1b[0 q\x1b[?25h\x1b[?1049l"...)
+	return append(b, "\x1b[0m\x1b[0 q\x1b[?25h\x1b[?1049l\x1b[23;2t"...)
 }

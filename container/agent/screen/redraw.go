@@ -178,6 +178,36 @@ func (s *Screen) inputModes(b []byte, was modes, every bool) []byte {
 	return b
 }
 
+// Leave returns the bytes that take a terminal, in the state of s, back to where a shell of its
+// own can go on: what is on the screen stays, a full-screen program's screen goes.
+func (s *Screen) Leave() []byte {
+	b := []byte("\x1b[?6l")
+	if s.Alt() {
+		b = append(b, "\x1b[?1049l"...)
+	}
+	b = moveCursor(append(b, "\x1b[r"...), s.main.cur.x, s.main.cur.y)
+	plain := Screen{}
+	b = plain.inputModes(b, s.modes, false)
+	if s.keys != 0 {
+		b = append(b, "\x1b[>4;0m"...)
+	}
+	if len(s.main.kitty)+len(s.alt.kitty) > 0 {
+		b = append(b, "\x1b[<8u"...)
+	}
+	if s.cursor != 0 {
+		b = append(b, "\x1b[0 q"...)
+	}
+	if s.palette != nil {
+		b = append(b, "\x1b]104\x1b\\"...)
+	}
+	for cmd := range s.strings {
+		if cmd >= oscForeground {
+			b = append(strconv.AppendInt(append(b, "\x1b]"...), int64(cmd+oscReset), 10), "\x1b\\"...)
+		}
+	}
+	return append(b, "\x1b[4l\x1b[20l\x1b[0m\x1b]8;;\x1b\\\x1b(B\x0f\x1b[?7h\x1b[?25h"...)
+}
+
 func moveCursor(b []byte, x, y int) []byte {
 	b = strconv.AppendInt(append(b, "\x1b["...), int64(y+1), 10)
 	b = strconv.AppendInt(append(b, ';'), int64(x+1), 10)

@@ -179,6 +179,21 @@ func TestRandomRedraw(t *testing.T) {
 	}
 }
 
+// TestLeave: a terminal whose connection ends in the middle of a full-screen program is usable.
+func TestLeave(t *testing.T) {
+	s := feed(40, 10, "$ vim\r\n\x1b[?1049h\x1b[?1h\x1b=\x1b[2;9r\x1b[?6h\x1b[?25l\x1b[?2004h\x1b[?1002h\x1b[4h\x1b[>1u\x1b[>4;2m\x1b[4 q\x1b]11;#000\x07\x1b[7m\x1b(0body")
+	_, _ = s.Write(s.Leave())
+	_, _ = s.Write([]byte("$ x"))
+	want := feed(40, 10, "$ vim\r\n$ x\x1b7\x1b[1;6H\x1b7\x1b[2;4H")
+	if got := picture(s); got != "$ vim\n$ x\n@3,1" {
+		t.Errorf("the screen is %q", got)
+	}
+	modes := func(s *screen.Screen) string { _, after, _ := strings.Cut(state(s), "\x1b[?1l"); return after }
+	if got := modes(s); got == "" || got != modes(want) {
+		t.Errorf("modes are left: %q", got)
+	}
+}
+
 func TestBounds(t *testing.T) {
 	s := feed(1<<20, 1<<20, "\x1b[99999;99999Hx\x1b[99999b", strings.Repeat("\n", 100_000))
 	cols, rows := s.Size()
